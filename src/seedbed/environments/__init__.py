@@ -1,0 +1,1 @@
+"""Environments: pure dynamics over noise tapes, and the lanes that run them."""

@@ -1,0 +1,108 @@
+"""What an environment is: a pure transition function over arrays, and the description of its spaces."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+State = Any
+"""A NamedTuple of arrays that share one leading shape (possibly empty) and hold all there is to know."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A scalar that an environment reports at each step, beside observation and reward.
+
+    Args:
+        name: column name in the step table.
+        dtype: numpy type, such as "float64", "int8", "bool".
+        meaning: what it says, with its unit.
+        final: whether its last value of an episode enters the episode table as ``final_<name>``.
+    """
+
+    name: str
+    dtype: str
+    meaning: str
+    final: bool = False
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The shapes an environment works in.
+
+    Args:
+        observation_low, observation_high: bounds per entry, float32 arrays of the observation's shape.
+        actions: number of discrete actions.
+        horizon: the largest step limit of any episode; the length of a noise tape.
+        initial_noise, step_noise: numbers drawn for an episode's start (k0) and for each of its steps (k).
+        facts: what ``step`` reports.
+        success: name of a boolean fact; an episode succeeds if it holds at a terminated step.
+        masked: whether ``action_mask`` forbids anything.
+        agents: number of agents; None for one agent without an agent axis.
+    """
+
+    observation_low: np.ndarray
+    observation_high: np.ndarray
+    actions: int
+    horizon: int
+    initial_noise: int
+    step_noise: int
+    facts: tuple[Fact, ...] = ()
+    success: str | None = None
+    masked: bool = False
+    agents: int | None = None
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one observation."""
+        return self.observation_low.shape
+
+
+class Transition(NamedTuple):
+    """One step, leading shape [...]: all arrays fresh."""
+
+    state: State
+    reward: np.ndarray
+    """[...] float64"""
+    terminated: np.ndarray
+    """[...] bool; the step limit is not its business"""
+    facts: dict[str, np.ndarray]
+    """name -> [...] of the fact's type"""
+
+
+class Dynamics(Protocol):
+    """A pure environment: it holds no generator and no episode; any leading shape works, () included.
+
+    All randomness of an episode is drawn before it begins, as one tape, so an episode depends on its seed and
+    its actions alone: not on lanes, order, batch or algorithm.
+    """
+
+    spec: Spec
+
+    def draw(self, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """One episode's noise: initial [k0] float64, steps [horizon, k] float64."""
+        ...
+
+    def initial(self, noise: np.ndarray) -> State:
+        """First state, from initial noise [..., k0]."""
+        ...
+
+    def observe(self, state: State) -> np.ndarray:
+        """Observation [..., *observation_shape] float32."""
+        ...
+
+    def action_mask(self, state: State) -> np.ndarray:
+        """Which actions are allowed, [..., actions] bool; at least one is."""
+        ...
+
+    def limit(self, state: State) -> np.ndarray:
+        """Step limit of this episode, [...] int64, at most ``spec.horizon``."""
+        ...
+
+    def step(self, state: State, action: np.ndarray, noise: np.ndarray) -> Transition:
+        """Take action [...] int64 under noise [..., k] float64."""
+        ...
+
+    def content_checksums(self) -> dict[str, str]:
+        """SHA-256 of fixed material, such as a question bank, by name; {} where there is none."""
+        ...

@@ -1,0 +1,172 @@
+"""Lanes: several episodes of several seeds side by side, each from its own stream."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from seedbed.environments.base import Dynamics, Spec
+from seedbed.seeding import Purpose, stream
+
+
+class LaneStep(NamedTuple):
+    """What one step of all lanes gave. S seeds, L lanes; rows with ``active`` False mean nothing."""
+
+    observation: np.ndarray
+    """[S, L, *observation_shape] float32, of the next episode where one ended"""
+    mask: np.ndarray | None
+    """[S, L, actions] bool for ``observation``; None where all actions are always allowed"""
+    reward: np.ndarray
+    """[S, L] float64"""
+    terminated: np.ndarray
+    """[S, L] bool: the episode reached an end of its own"""
+    truncated: np.ndarray
+    """[S, L] bool: the episode reached its step limit; both flags may be true"""
+    final_observation: np.ndarray
+    """[S, L, *observation_shape] float32, after this step and before any reset"""
+    final_mask: np.ndarray | None
+    """[S, L, actions] bool for ``final_observation``"""
+    episode: np.ndarray
+    """[S, L] int64: number of the episode this step belongs to"""
+    t: np.ndarray
+    """[S, L] int64: number of this step within its episode, from 1"""
+    active: np.ndarray
+    """[S, L] bool: the lane took this step; idle lanes have no episode left"""
+    facts: dict[str, np.ndarray]
+    """name -> [S, L]"""
+
+
+class Lanes(Protocol):
+    """S seeds x L lanes of one environment; the next episode starts where one ends."""
+
+    spec: Spec
+    seeds: list[int]
+    lanes: int
+    observation: np.ndarray
+    mask: np.ndarray | None
+    first: np.ndarray
+    """[S, L] bool: the current observation is the first of its episode"""
+    active: np.ndarray
+    """[S, L] bool: the lane has an episode to run"""
+    episode: np.ndarray
+    """[S, L] int64: the episode each lane is in"""
+
+    def step(self, action: np.ndarray) -> LaneStep:
+        """Take actions [S, L] in the environment's units."""
+        ...
+
+
+class DynamicsLanes:
+    """Lanes over pure dynamics. A free lane takes its seed's next episode, lanes ascending.
+
+    Args:
+        dynamics: the environment.
+        purpose: stream of the episodes.
+        seeds: training seeds, [S].
+        lanes: episodes side by side per seed, L.
+        episodes: None for an endless stream, a number for episodes 0..n-1 of each seed, or a list of plain
+            reset seeds, the same for every seed (episode k then draws from ``default_rng(episodes[k])``).
+
+    Raises:
+        ValueError: no seed or no lane.
+    """
+
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        purpose: Purpose,
+        seeds: Sequence[int],
+        lanes: int,
+        episodes: int | Sequence[int] | None = None,
+    ):
+        if not seeds or lanes < 1:
+            raise ValueError(f"Lanes need at least one seed and one lane, got {len(seeds)} and {lanes}.")
+        self.dynamics, self.spec, self.purpose = dynamics, dynamics.spec, purpose
+        self.seeds, self.lanes = list(seeds), lanes
+        self._reset_seeds = list(episodes) if isinstance(episodes, Sequence) else None
+        self._end = len(self._reset_seeds) if self._reset_seeds is not None else episodes
+        shape = (len(self.seeds), lanes)
+        self._rows = np.arange(shape[0] * lanes).reshape(shape)
+        self._tape = np.zeros((shape[0] * lanes, self.spec.horizon, self.spec.step_noise))
+        self._initial = np.zeros((*shape, self.spec.initial_noise))
+        self._upcoming = np.zeros(shape[0], np.int64)
+        self.t = np.zeros(shape, np.int64)
+        self.episode = np.zeros(shape, np.int64)
+        self.active = np.ones(shape, bool)
+        self.first = np.ones(shape, bool)
+        for row in range(shape[0]):
+            for lane in range(lanes):
+                self._begin(row, lane)
+        self.state = dynamics.initial(self._initial)
+        self._limit = dynamics.limit(self.state)
+        self.observation = dynamics.observe(self.state)
+        self.mask = dynamics.action_mask(self.state) if self.spec.masked else None
+
+    def _begin(self, row: int, lane: int) -> None:
+        episode = int(self._upcoming[row])
+        self._upcoming[row] += 1
+        self.t[row, lane] = 0
+        self.first[row, lane] = True
+        if self._end is not None and episode >= self._end:
+            self.active[row, lane] = False
+            return
+        self.episode[row, lane] = episode
+        if self.spec.initial_noise or self.spec.step_noise:
+            if self._reset_seeds is None:
+                generator = stream(self.purpose, self.seeds[row], episode)
+            else:
+                generator = np.random.default_rng(self._reset_seeds[episode])
+            self._initial[row, lane], self._tape[self._rows[row, lane]] = self.dynamics.draw(generator)
+
+    def step(self, action: np.ndarray) -> LaneStep:
+        """Take actions [S, L]; lanes whose episode ends begin their next one.
+
+        Raises:
+            ValueError: an action of an active lane is not in [0, actions).
+        """
+        action = np.asarray(action)
+        outside = self.active & ((action < 0) | (action >= self.spec.actions))
+        if outside.any():
+            row, lane = np.argwhere(outside)[0]
+            raise ValueError(
+                f"Action {action[row, lane]} of seed {self.seeds[row]}, episode {self.episode[row, lane]}, "
+                f"step {self.t[row, lane] + 1} is not in [0, {self.spec.actions})."
+            )
+        noise = self._tape[self._rows, np.minimum(self.t, self.spec.horizon - 1)]
+        state, reward, terminated, facts = self.dynamics.step(self.state, action, noise)
+        active, episode = self.active.copy(), self.episode.copy()
+        self.t = self.t + 1
+        t = self.t
+        truncated = t >= self._limit
+        final_observation = observation = self.dynamics.observe(state)
+        final_mask = mask = self.dynamics.action_mask(state) if self.spec.masked else None
+        ended = (terminated | truncated) & active
+        self.first = ended.copy()
+        if ended.any():
+            self.t = t.copy()
+            for row, lane in np.argwhere(ended):
+                self._begin(row, lane)
+            rows = np.nonzero(ended)
+            fresh = self.dynamics.initial(self._initial[rows])
+            for current, new in zip(state, fresh, strict=True):
+                current[rows] = new
+            self._limit = self.dynamics.limit(state)
+            observation = final_observation.copy()
+            observation[rows] = self.dynamics.observe(fresh)
+            if mask is not None:
+                mask = mask.copy()
+                mask[rows] = self.dynamics.action_mask(fresh)
+        self.state, self.observation, self.mask = state, observation, mask
+        return LaneStep(
+            observation,
+            mask,
+            reward,
+            terminated,
+            truncated,
+            final_observation,
+            final_mask,
+            episode,
+            t,
+            active,
+            facts,
+        )

@@ -1,0 +1,1 @@
+"""Metrics: pure functions on episode and step tables."""

@@ -1,0 +1,1 @@
+"""Provenance: what ran where, with which code, and proof of it."""

@@ -1,0 +1,59 @@
+"""Names of environments and algorithms -> where they live. Nothing is imported until it is asked for."""
+
+import importlib
+import importlib.util
+from typing import Any
+
+from seedbed.artifacts import SeedbedError
+
+ENVIRONMENTS = {
+    "MockInterview": "seedbed.environments.interview:MockInterview",
+    "CartPole": "seedbed.environments.cart_pole:CartPole",
+}
+ALGORITHMS = {
+    "random": "seedbed.algorithms.uniform_random:UniformRandom",
+    "rule_based": "seedbed.algorithms.interview_rules:RuleBased",
+    "rule_based_fixed": "seedbed.algorithms.interview_rules:RuleBasedFixed",
+    "interview_heuristic": "seedbed.algorithms.interview_rules:FixedHeuristic",
+    "planner_index": "seedbed.algorithms.planner_index:PlannerIndex",
+    "ppo": "seedbed.algorithms.ppo:PPO",
+    "dqn": "seedbed.algorithms.dqn:DQN",
+}
+
+
+def location(name: str, registry: dict[str, str], kind: str) -> str:
+    """The "package.module:Name" behind a registered name or a name of that form.
+
+    Raises:
+        SeedbedError: the name is neither registered nor of the form, or its module cannot be found.
+    """
+    if name in registry:
+        return registry[name]
+    module, colon, attribute = name.partition(":")
+    if not (colon and attribute.isidentifier()):
+        raise SeedbedError(
+            f"There is no {kind} '{name}'. Use one of {', '.join(sorted(registry))}, "
+            f"or name your own as package.module:Name."
+        )
+    try:
+        found = importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise SeedbedError(
+            f"The module '{module}' of the {kind} '{name}' cannot be found on the Python path."
+        )
+    return name
+
+
+def load(name: str, registry: dict[str, str], kind: str) -> Any:
+    """Import and return the class behind a name.
+
+    Raises:
+        SeedbedError: as ``location``, or the module has no such class.
+    """
+    module, _, attribute = location(name, registry, kind).partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except AttributeError:
+        raise SeedbedError(f"The module '{module}' has no {kind} called '{attribute}'.") from None

@@ -1,0 +1,1 @@
+"""Reporting: claims, tables, text and rendering."""
