@@ -1,4 +1,4 @@
-"""Names of environments and algorithms -> where they live. Nothing is imported until it is asked for."""
+"""Names of environments, algorithms and metric sets, and where they live; imported when asked for."""
 
 import importlib
 import importlib.util
@@ -18,6 +18,10 @@ ALGORITHMS = {
     "planner_index": "seedbed.algorithms.planner_index:PlannerIndex",
     "ppo": "seedbed.algorithms.ppo:PPO",
     "dqn": "seedbed.algorithms.dqn:DQN",
+}
+METRICS = {
+    "episodes": "seedbed.metrics.episodes:METRICS",
+    "interview": "seedbed.metrics.interview:METRICS",
 }
 
 

@@ -1,0 +1,211 @@
+"""Evaluation: a set of episodes fixed before it starts -> episode table and step table.
+
+The table has exactly one row per requested episode whatever finished first, and is the same, bit for bit, for
+any number of lanes. Evaluation owns its environment and its random streams, so it changes nothing outside.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from seedbed.artifacts import EPISODE_COLUMNS, STEP_COLUMNS, SeedbedError
+from seedbed.environments.base import Dynamics, Spec
+from seedbed.environments.lanes import DynamicsLanes, LaneStep
+from seedbed.seeding import ACTIONS_OF, Purpose, stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from seedbed.algorithms.base import Policy
+
+
+class EvaluationError(SeedbedError):
+    """An episode went wrong; the message names seed, episode and step."""
+
+
+@dataclass(frozen=True)
+class EvaluationState:
+    """What is known of every requested episode so far; all arrays [S, E] (S seeds, E episodes)."""
+
+    total: np.ndarray
+    """Undiscounted return, float64, summed in the order of steps."""
+    length: np.ndarray
+    finished: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    success: np.ndarray
+    final: dict[str, np.ndarray]
+    """Last value of each fact that the environment marks final."""
+
+
+def empty_state(spec: Spec, seeds: int, episodes: int) -> EvaluationState:
+    """The state before any step."""
+    shape = (seeds, episodes)
+    flags = np.zeros((4, *shape), bool)
+    return EvaluationState(
+        np.zeros(shape),
+        np.zeros(shape, np.int64),
+        *flags,
+        {fact.name: np.zeros(shape, fact.dtype) for fact in spec.facts if fact.final},
+    )
+
+
+def reduce(state: EvaluationState, step: LaneStep, success: str | None) -> EvaluationState:
+    """The state after one more step of all lanes: pure, and the only place where episodes are counted.
+
+    Args:
+        state: so far.
+        step: what the lanes gave; inactive lanes are ignored.
+        success: name of the fact that tells success at a terminated step; None where there is no such thing.
+    """
+    rows = np.nonzero(step.active)
+    where = (rows[0], step.episode[rows])
+    total, length = state.total.copy(), state.length.copy()
+    total[where] += step.reward[rows]
+    length[where] += 1
+    ended = step.active & (step.terminated | step.truncated)
+    state = replace(state, total=total, length=length)
+    if not ended.any():
+        return state
+    rows = np.nonzero(ended)
+    where = (rows[0], step.episode[rows])
+    values = {
+        "finished": ended,
+        "terminated": step.terminated,
+        "truncated": step.truncated,
+        "success": step.terminated & step.facts[success] if success else np.zeros_like(ended),
+    }
+    changed = {}
+    for name, value in values.items():
+        changed[name] = getattr(state, name).copy()
+        changed[name][where] = value[rows]
+    final = {name: column.copy() for name, column in state.final.items()}
+    for name, column in final.items():
+        column[where] = step.facts[name][rows]
+    return replace(state, **changed, final=final)
+
+
+class Evaluation(NamedTuple):
+    """The tables of one evaluation."""
+
+    episodes: "pd.DataFrame"
+    """``EPISODE_COLUMNS`` and final facts, sorted by seed and episode."""
+    steps: "pd.DataFrame | None"
+    """``STEP_COLUMNS`` and facts, sorted by seed, episode and t; None unless asked for."""
+    decisions: int
+    """Decisions the policy took, over all seeds."""
+
+
+def evaluate(
+    policy: "Policy",
+    dynamics: Dynamics,
+    purpose: Purpose,
+    episodes: int | Sequence[int],
+    *,
+    lanes: int,
+    log_steps: bool = False,
+) -> Evaluation:
+    """Run a policy on a fixed set of episodes per seed.
+
+    Args:
+        policy: stacked over seeds, in the mode to be evaluated.
+        dynamics: the environment.
+        purpose: EVALUATION, TEST or TUNING: whose stream the episodes and the policy's own randomness come from.
+        episodes: number of episodes per seed, or plain reset seeds, the same for all seeds.
+        lanes: episodes side by side per seed; changes speed, never a result.
+        log_steps: whether to keep the step table.
+
+    Raises:
+        EvaluationError: the environment raised, or gave a reward or observation that is not finite.
+    """
+    count = episodes if isinstance(episodes, int) else len(episodes)
+    running = DynamicsLanes(dynamics, purpose, policy.seeds, min(lanes, count), episodes)
+    spec, state, log, decisions, memory = dynamics.spec, None, [], 0, None
+    state = empty_state(spec, len(policy.seeds), count)
+    tape = np.zeros((*running.active.shape, spec.horizon, policy.uniforms))
+    rows = np.ix_(*map(np.arange, running.active.shape))
+    while running.active.any():
+        if policy.uniforms:
+            for row, lane in np.argwhere(running.first & running.active):
+                source = stream(ACTIONS_OF[purpose], policy.seeds[row], int(running.episode[row, lane]))
+                tape[row, lane] = source.random(tape.shape[2:])
+        uniforms = tape[(*rows, np.minimum(running.t, spec.horizon - 1))]
+        seen = running.state if policy.needs_state else running.observation
+        action, memory = policy.act(seen, running.mask, uniforms, memory, running.first)
+        try:
+            step = running.step(action)
+        except Exception as error:
+            raise EvaluationError(
+                f"{type(error).__name__} in seeds {policy.seeds}, episodes {running.episode[running.active]}, "
+                f"steps {running.t[running.active] + 1}: {error}"
+            ) from error
+        _check_finite(step, policy.seeds)
+        state = reduce(state, step, spec.success)
+        decisions += int(step.active.sum())
+        if log_steps:
+            log.append((step.active, action, step))
+    return Evaluation(
+        _episode_table(state, policy),
+        _step_table(log, policy, spec) if log_steps else None,
+        decisions,
+    )
+
+
+def _check_finite(step: LaneStep, seeds: list[int]) -> None:
+    axes = tuple(range(2, step.final_observation.ndim))
+    finite = np.isfinite(step.reward) & np.isfinite(step.final_observation).all(axes)
+    wrong = np.argwhere(step.active & ~finite)
+    if len(wrong):
+        row, lane = wrong[0]
+        raise EvaluationError(
+            f"Reward or observation is not finite in seed {seeds[row]}, episode {step.episode[row, lane]}, "
+            f"step {step.t[row, lane]} (reward {step.reward[row, lane]})."
+        )
+
+
+def _episode_table(state: EvaluationState, policy: "Policy") -> "pd.DataFrame":
+    import pandas as pd
+
+    if not state.finished.all():
+        row, episode = np.argwhere(~state.finished)[0]
+        raise EvaluationError(f"Episode {episode} of seed {policy.seeds[row]} did not finish.")
+    seeds, episodes = state.total.shape
+    columns = {
+        "seed": np.repeat(policy.seeds, episodes),
+        "policy_mode": policy.mode,
+        "episode": np.tile(np.arange(episodes), seeds),
+        "return": state.total.ravel(),
+        "length": state.length.ravel(),
+        "terminated": state.terminated.ravel(),
+        "truncated": state.truncated.ravel(),
+        "success": state.success.ravel(),
+    }
+    final = {f"final_{name}": values.ravel() for name, values in state.final.items()}
+    return pd.DataFrame(columns | final).astype(EPISODE_COLUMNS)
+
+
+def _step_table(log: list, policy: "Policy", spec: Spec) -> "pd.DataFrame":
+    import pandas as pd
+
+    def column(value) -> np.ndarray:
+        return np.concatenate([value(step, action)[active] for active, action, step in log])
+
+    index = {
+        "seed": column(lambda step, _: np.broadcast_to(np.array(policy.seeds)[:, None], step.t.shape)),
+        "episode": column(lambda step, _: step.episode),
+        "t": column(lambda step, _: step.t),
+    }
+    order = np.lexsort((index["t"], index["episode"], index["seed"]))
+    columns = index | {
+        "policy_mode": np.full(len(order), policy.mode),
+        "action": column(lambda _, action: action),
+        "reward": column(lambda step, _: step.reward),
+        "terminated": column(lambda step, _: step.terminated),
+        "truncated": column(lambda step, _: step.truncated),
+    }
+    for fact in spec.facts:
+        columns[fact.name] = column(lambda step, _, name=fact.name: step.facts[name]).astype(fact.dtype)
+    table = pd.DataFrame({name: values[order] for name, values in columns.items()})
+    return table[[*STEP_COLUMNS, *(fact.name for fact in spec.facts)]].astype(STEP_COLUMNS)

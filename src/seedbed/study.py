@@ -1,0 +1,357 @@
+"""The typed study: what is compared with what, validated once, immutable afterwards.
+
+A study is one YAML file under ``studies/``; ``config.yaml`` says which studies run, with which preset. Both are
+checked here before anything is trained. Hyper-parameters are only carried along: their algorithm checks them.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from seedbed.artifacts import SeedbedError
+from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location
+
+M = TypeVar("M", bound=BaseModel)
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+class StudyError(SeedbedError):
+    """A study or the configuration is wrong; the message names file and key."""
+
+
+def _label(name: str) -> str:
+    if not _LABEL.fullmatch(name) or ".." in name:
+        raise ValueError(
+            f"'{name}' cannot be a label: labels become folder names, so use letters, digits, '_', '-' and '.', "
+            f"beginning with a letter or digit"
+        )
+    return name
+
+
+def _seeds(value: Any) -> Any:
+    """Accept "0-7" and 3 beside lists of both."""
+    seeds = []
+    for part in value if isinstance(value, list) else [value]:
+        match = re.fullmatch(r"(\d+)-(\d+)", part.strip()) if isinstance(part, str) else None
+        if match:
+            first, last = int(match[1]), int(match[2])
+            if last < first:
+                raise ValueError(f"'{part}' runs backwards")
+            seeds.extend(range(first, last + 1))
+        elif isinstance(part, int) and not isinstance(part, bool):
+            seeds.append(part)
+        else:
+            raise ValueError(f"'{part}' is neither a seed nor a range like 0-7")
+    return seeds
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    repeated = sorted({seed for seed in seeds if seeds.count(seed) > 1})
+    if repeated:
+        raise ValueError(f"seeds {repeated} appear more than once; each seed is one run")
+    if any(not 0 <= seed < 2**32 for seed in seeds):
+        raise ValueError("seeds lie in [0, 2**32)")
+    return sorted(seeds)
+
+
+Label = Annotated[str, AfterValidator(_label)]
+Seeds = Annotated[list[int], BeforeValidator(_seeds), AfterValidator(_distinct)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Environment(_Model):
+    """One environment of a study."""
+
+    environment: str = Field(description="Registered name, or package.module:Name of your own dynamics.")
+    arguments: dict[str, Any] = Field({}, description="Keyword arguments of the environment.")
+    title: str | None = Field(None, description="Name in text and figures; the label if absent.")
+
+    @field_validator("environment")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        try:
+            location(name, ENVIRONMENTS, "environment")
+        except SeedbedError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+
+class Algorithm(_Model):
+    """One algorithm of a study, with its settings."""
+
+    algorithm: str = Field(description="Registered name, or package.module:Name of your own algorithm.")
+    arguments: dict[str, Any] = Field({}, description="Hyper-parameters; absent ones take their defaults.")
+    arguments_in: dict[str, dict[str, Any]] = Field(
+        {}, description="Hyper-parameters for one environment (by label), over `arguments`."
+    )
+    budget: int = Field(0, ge=0, description="Environment steps per seed; 0 where nothing is learned.")
+    environments: list[str] | None = Field(None, description="Labels of its environments; all if absent.")
+    title: str | None = Field(None, description="Name in text and figures; the label if absent.")
+    role: Literal["learner", "baseline", "reference"] = Field(
+        "learner", description="What it is in the comparison; references stand beside it and are not tested."
+    )
+    seeds_per_job: Count | None = Field(
+        None, description="Seeds that share a job; the configuration's if absent."
+    )
+    threads: Count = Field(
+        1, description="CPU cores of a training job; more than one breaks block exactness."
+    )
+    gpu: int = Field(0, ge=0, description="GPUs that a training job asks for.")
+    mem_mb: Count = Field(2000, description="Memory that a training job asks for, MB.")
+    runtime: Count = Field(240, description="Time limit of a training job, minutes.")
+
+    @field_validator("algorithm")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        try:
+            location(name, ALGORITHMS, "algorithm")
+        except SeedbedError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+
+class Episodes(_Model):
+    """A set of evaluation episodes, fixed before it starts."""
+
+    episodes: Count = Field(description="Episodes per training seed.")
+    reset_seeds: Seeds | None = Field(
+        None,
+        description="Plain reset seeds, the same for every training seed, in place of the seed's own stream.",
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.reset_seeds is not None and len(self.reset_seeds) != self.episodes:
+            raise ValueError(
+                f"{self.episodes} episodes need as many reset_seeds, got {len(self.reset_seeds)}"
+            )
+        return self
+
+
+class Curve(Episodes):
+    """Learning curves: a separate evaluation while training."""
+
+    every: Count = Field(description="Environment steps per seed between two points.")
+
+
+class EvaluationPlan(_Model):
+    """How policies are evaluated."""
+
+    curve: Curve
+    test: Episodes
+    lanes: Count = Field(40, description="Episodes side by side per seed; changes speed, never a result.")
+
+
+class StatisticsPlan(_Model):
+    """What is tested, declared before any data are seen."""
+
+    policy_mode: Literal["greedy", "sampled"] = Field(
+        "sampled", description="Mode behind tables and tests, for policies that have both."
+    )
+    primary: dict[str, str] = Field(description="Environment label -> its one primary metric.")
+    secondary: list[str] = Field([], description="Further metrics, corrected together.")
+    baseline: str = Field(description="Label of the algorithm that all learners are tested against.")
+    primary_correction: Literal["holm", "bonferroni"] = "holm"
+
+
+class Study(_Model):
+    """What is compared with what."""
+
+    name: Label
+    title: str
+    question: str = Field(description="One sentence: what the study asks.")
+    environments: dict[Label, Environment] = Field(min_length=1)
+    algorithms: dict[Label, Algorithm] = Field(min_length=1)
+    seeds: Seeds = Field(min_length=1, description="Training seeds, as a list or a range like 0-7.")
+    pilot_seeds: Seeds = Field([], description="Seeds spent on tuning; never part of the comparison.")
+    metrics: list[str] = Field(["episodes"], description="Metric sets to compute.")
+    evaluation: EvaluationPlan
+    statistics: StatisticsPlan
+
+    @field_validator("metrics")
+    @classmethod
+    def _known_metrics(cls, names: list[str]) -> list[str]:
+        for name in names:
+            try:
+                location(name, METRICS, "metric set")
+            except SeedbedError as error:
+                raise ValueError(str(error)) from None
+        return names
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        shared = sorted(set(self.seeds) & set(self.pilot_seeds))
+        if shared:
+            raise ValueError(
+                f"seeds {shared} are pilot_seeds too; tuning on seeds of the comparison favours what was tuned"
+            )
+        curve, test = self.evaluation.curve.reset_seeds, self.evaluation.test.reset_seeds
+        met = sorted(set(curve or []) & set(test or []))
+        if met:
+            raise ValueError(f"evaluation.test.reset_seeds and evaluation.curve.reset_seeds share {met}")
+        for label, algorithm in self.algorithms.items():
+            named = [*(algorithm.environments or []), *algorithm.arguments_in]
+            _members(named, self.environments, f"algorithms.{label}: environment")
+        plan = self.statistics
+        _members([plan.baseline], self.algorithms, "statistics.baseline: algorithm")
+        _members(plan.primary, self.environments, "statistics.primary: environment")
+        lacking = sorted(set(self.environments) - set(plan.primary))
+        if lacking:
+            raise ValueError(f"statistics.primary names no metric for the environments {lacking}")
+        return self
+
+    def algorithms_in(self, environment: str) -> dict[str, Algorithm]:
+        """The algorithms that run in one environment, by label."""
+        return {
+            label: algorithm
+            for label, algorithm in self.algorithms.items()
+            if algorithm.environments is None or environment in algorithm.environments
+        }
+
+    def arguments(self, algorithm: str, environment: str) -> dict[str, Any]:
+        """An algorithm's hyper-parameters in one environment."""
+        entry = self.algorithms[algorithm]
+        return entry.arguments | entry.arguments_in.get(environment, {})
+
+    def blocks(self, algorithm: str, seeds_per_job: int) -> dict[str, list[int]]:
+        """Block name -> contiguous training seeds, such as {"seeds-0-3": [0, 1, 2, 3], "seed-7": [7]}."""
+        size = self.algorithms[algorithm].seeds_per_job or seeds_per_job
+        blocks: list[list[int]] = []
+        for seed in self.seeds:
+            if blocks and len(blocks[-1]) < size and blocks[-1][-1] == seed - 1:
+                blocks[-1].append(seed)
+            else:
+                blocks.append([seed])
+        return {block_name(seeds): seeds for seeds in blocks}
+
+    def title_of(self, label: str) -> str:
+        """How text and figures call an algorithm or environment."""
+        entry = self.algorithms.get(label) or self.environments[label]
+        return entry.title or label
+
+
+def block_name(seeds: list[int]) -> str:
+    """The folder name of contiguous seeds: ``seed-7`` or ``seeds-0-3``."""
+    return f"seed-{seeds[0]}" if len(seeds) == 1 else f"seeds-{seeds[0]}-{seeds[-1]}"
+
+
+class StatisticsSettings(_Model):
+    """Settings of all statistics."""
+
+    confidence: float = Field(0.95, gt=0, lt=1, description="Level of intervals.")
+    alpha: float = Field(0.05, gt=0, lt=1, description="Error rate of a family of tests.")
+    draws: int = Field(10_000, ge=1_000, description="Bootstrap and Monte-Carlo draws.")
+    seed: int = Field(0, ge=0, lt=2**32, description="Seed of all resampling.")
+
+
+class PaperSettings(_Model):
+    """What the paper says of itself."""
+
+    title: str = "Seedbed report"
+    authors: list[str] = []
+
+
+class Config(_Model):
+    """config.yaml."""
+
+    studies: list[Label] = Field(min_length=1, description="Files under studies/, without .yaml.")
+    preset: str = Field("quick", description="Which of the studies' presets: smoke, quick or paper.")
+    seeds_per_job: Count = Field(4, description="Seeds that share a training job.")
+    statistics: StatisticsSettings = StatisticsSettings()
+    paper: PaperSettings = PaperSettings()
+
+
+def _members(names: Any, known: Mapping[str, Any], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{what} '{name}' is not one of {', '.join(known)}")
+
+
+def _merged(base: Any, over: Any) -> Any:
+    if isinstance(base, dict) and isinstance(over, dict):
+        return base | {key: _merged(base.get(key), value) for key, value in over.items()}
+    return over
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        there = ", ".join(sorted(other.name for other in path.parent.glob("*.yaml"))) or "nothing"
+        raise StudyError(f"{path} does not exist; {path.parent}/ has {there}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path} is not readable YAML: {error}") from None
+    if not isinstance(document, dict):
+        raise StudyError(f"{path} must be a YAML mapping of keys to values.")
+    return document
+
+
+def _messages(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"] if part != "[key]") or "the whole"
+        message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            known = _keys(model)
+            close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+            message = "unknown key" + (f"; did you mean '{close[0]}'?" if close else "")
+        elif problem["type"] not in ("missing", "value_error"):
+            message += f" (got {problem['input']!r})"
+        yield f"  {where}: {message}"
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    """All keys that occur anywhere in a schema."""
+    schema = model.model_json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return sorted({key for part in parts for key in part.get("properties", {})})
+
+
+def _validated(model: type[M], document: Any, source: str) -> M:
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise StudyError("\n".join([f"{source} is not valid:", *_messages(error, model)])) from None
+
+
+def load_config(document: Mapping[str, Any], source: str = "config.yaml") -> Config:
+    """Validate a configuration.
+
+    Raises:
+        StudyError: naming each wrong key.
+    """
+    return _validated(Config, dict(document), source)
+
+
+def load_study(path: str | Path, preset: str) -> Study:
+    """Read a study file, lay one of its presets over it, and validate it.
+
+    Raises:
+        StudyError: no such file or preset, or keys that are wrong, each named.
+    """
+    path = Path(path)
+    document = _read_yaml(path)
+    presets = document.pop("presets", None) or {}
+    if preset not in presets:
+        raise StudyError(f"{path} has no preset '{preset}'; it has {', '.join(presets) or 'none'}.")
+    study = _validated(Study, _merged(document, presets[preset] or {}), f"{path} (preset {preset})")
+    if study.name != path.stem:
+        raise StudyError(f"{path}: name is '{study.name}', but the file's name says '{path.stem}'.")
+    return study

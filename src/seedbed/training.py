@@ -1,0 +1,213 @@
+"""Training: lanes x algorithm -> policy, learning curve, training episodes, diagnostics."""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from seedbed.artifacts import EPISODE_COLUMNS
+from seedbed.environments.base import Dynamics
+from seedbed.environments.lanes import DynamicsLanes, LaneStep
+from seedbed.evaluation import evaluate
+from seedbed.seeding import Purpose
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from seedbed.algorithms.base import Algorithm, Policy
+
+DIAGNOSTIC_COLUMNS = {"seed": "int64", "steps": "int64", "name": "string", "value": "float64"}
+
+
+@dataclass(frozen=True)
+class CurvePlan:
+    """When and on what a learning policy is evaluated.
+
+    Args:
+        every: environment steps per seed between two points; the first is at 0, the last at the budget.
+        episodes: number of episodes per seed and point, or plain reset seeds; the same at every point.
+        lanes: episodes side by side per seed.
+    """
+
+    every: int
+    episodes: int | Sequence[int]
+    lanes: int
+
+
+class CurveRecorder:
+    """Watches one training run: see ``algorithms.base.Recorder``.
+
+    Args:
+        dynamics: a policy is evaluated in its own lanes over these.
+        seeds: training seeds, [S].
+        budget: environment steps per seed.
+        plan: the learning curve's points; None for no curve.
+        phase: context manager under which evaluations run, to keep their time apart.
+        purpose: stream of the curve's episodes.
+    """
+
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        seeds: Sequence[int],
+        budget: int,
+        plan: CurvePlan | None,
+        phase: Callable[[str], AbstractContextManager] = lambda name: nullcontext(),
+        purpose: Purpose = Purpose.EVALUATION,
+    ):
+        self._dynamics, self._seeds, self._budget, self._plan = dynamics, np.array(seeds), budget, plan
+        self._phase, self._purpose = phase, purpose
+        self._next, self._taken = 0, 0
+        self._points: list[pd.DataFrame] = []
+        self._episodes: list[dict[str, np.ndarray]] = []
+        self._diagnostics: list[tuple[int, str, np.ndarray]] = []
+        self._total: np.ndarray | float = 0.0
+        self.decisions = 0
+        terminal = sys.stderr.isatty()
+        self._progress = tqdm(
+            total=budget,
+            unit="step",
+            unit_scale=True,
+            mininterval=0.5 if terminal else 60,
+            desc=f"{len(seeds)} seeds",
+            disable=budget == 0,
+        )
+
+    def step(self, step: LaneStep) -> None:
+        """Note one step of the training lanes."""
+        lanes = step.reward.shape[1]
+        self._taken += lanes
+        self._progress.update(lanes)
+        self._total = self._total + step.reward
+        ended = step.terminated | step.truncated
+        if not ended.any():
+            return
+        rows = np.nonzero(ended)
+        spec = self._dynamics.spec
+        success = step.facts[spec.success] & step.terminated if spec.success else np.zeros_like(ended)
+        columns = {
+            "seed": self._seeds[rows[0]],
+            "episode": step.episode[rows],
+            "return": self._total[rows],
+            "length": step.t[rows],
+            "terminated": step.terminated[rows],
+            "truncated": step.truncated[rows],
+            "success": success[rows],
+            "steps": np.full(len(rows[0]), self._taken),
+        }
+        columns |= {f"final_{fact.name}": step.facts[fact.name][rows] for fact in spec.facts if fact.final}
+        self._episodes.append(columns)
+        self._total = np.where(ended, 0.0, self._total)
+
+    def due(self, steps: int) -> bool:
+        """Whether a point of the curve has been reached."""
+        return self._plan is not None and steps >= min(self._next, self._budget)
+
+    def evaluate(self, steps: int, policy: "Policy") -> None:
+        """Evaluate the policy in each of its modes on the curve's episodes."""
+        plan = self._plan
+        self._next = (steps // plan.every + 1) * plan.every
+        with self._phase("evaluation"):
+            for mode in policy.modes:
+                run = evaluate(
+                    policy.in_mode(mode), self._dynamics, self._purpose, plan.episodes, lanes=plan.lanes
+                )
+                self._points.append(run.episodes.assign(steps=steps))
+                self.decisions += run.decisions
+
+    def log(self, steps: int, **scalars: np.ndarray) -> None:
+        """Note diagnostics [S]."""
+        self._diagnostics += [(steps, name, np.asarray(value, float)) for name, value in scalars.items()]
+
+    def curve(self) -> "pd.DataFrame":
+        """Episode table of all points, with the column ``steps``."""
+        import pandas as pd
+
+        if not self._points:
+            return self._empty()
+        table = pd.concat(self._points, ignore_index=True)
+        return table.sort_values(["seed", "policy_mode", "steps", "episode"], ignore_index=True)
+
+    def training_episodes(self) -> "pd.DataFrame":
+        """Finished training episodes; ``steps`` says when each ended."""
+        import pandas as pd
+
+        self._progress.close()
+        if not self._episodes:
+            return self._empty()
+        names = self._episodes[0]
+        table = pd.DataFrame(
+            {name: np.concatenate([part[name] for part in self._episodes]) for name in names}
+        )
+        table = table.assign(policy_mode="training").astype(EPISODE_COLUMNS)
+        return table.sort_values(["seed", "episode"], ignore_index=True)
+
+    def _empty(self) -> "pd.DataFrame":
+        import pandas as pd
+
+        final = {f"final_{fact.name}": fact.dtype for fact in self._dynamics.spec.facts if fact.final}
+        columns = EPISODE_COLUMNS | {"steps": "int64"} | final
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()})
+
+    def diagnostics(self) -> "pd.DataFrame":
+        """Long table of ``DIAGNOSTIC_COLUMNS``."""
+        import pandas as pd
+
+        records = [
+            (seed, steps, name, number)
+            for steps, name, values in self._diagnostics
+            for seed, number in zip(self._seeds, values, strict=True)
+        ]
+        table = pd.DataFrame(records, columns=list(DIAGNOSTIC_COLUMNS)).astype(DIAGNOSTIC_COLUMNS)
+        return table.sort_values(["seed", "name", "steps"], ignore_index=True)
+
+
+class TrainingRun(NamedTuple):
+    """What a training run leaves."""
+
+    policy: "Policy"
+    curve: "pd.DataFrame"
+    episodes: "pd.DataFrame"
+    diagnostics: "pd.DataFrame"
+    decisions: int
+    """Decisions that policies took in evaluations for the curve, over all seeds and modes."""
+
+
+def train(
+    algorithm: "Algorithm",
+    dynamics: Dynamics,
+    seeds: Sequence[int],
+    budget: int,
+    curve: CurvePlan | None,
+    phase: Callable[[str], AbstractContextManager] = lambda name: nullcontext(),
+    purpose: Purpose = Purpose.TRAINING,
+    curve_purpose: Purpose = Purpose.EVALUATION,
+) -> TrainingRun:
+    """Train one algorithm on several seeds at once.
+
+    The curve's evaluations change no bit of the training: they have lanes and streams of their own.
+
+    Args:
+        algorithm: hyper-parameters.
+        dynamics: the environment.
+        seeds: training seeds, [S].
+        budget: environment steps per seed.
+        curve: the learning curve's plan; None for no curve.
+        phase: context manager under which evaluations run.
+        purpose: stream of the training episodes.
+        curve_purpose: stream of the curve's episodes.
+    """
+    lanes = DynamicsLanes(dynamics, purpose, seeds, max(1, algorithm.lanes))
+    recorder = CurveRecorder(dynamics, seeds, budget, curve, phase, curve_purpose)
+    policy = algorithm.train(lanes, seeds, budget, recorder)
+    return TrainingRun(
+        policy,
+        recorder.curve(),
+        recorder.training_episodes(),
+        recorder.diagnostics(),
+        recorder.decisions,
+    )
