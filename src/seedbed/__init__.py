@@ -2,5 +2,5 @@
 
 import os
 
-# Matrix products must not depend on how many seeds share a process; MKL reads this once, when torch is imported.
+# Matrix products must not depend on how many seeds share a process. MKL reads this when torch is imported.
 os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")

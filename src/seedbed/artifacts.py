@@ -146,7 +146,7 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> "p
         columns: required columns and types; None reads whatever is there.
 
     Raises:
-        ArtifactError: the file is missing, truncated, not Parquet, of another schema version, or lacks a column.
+        ArtifactError: the file is missing, truncated, not Parquet, of another schema, or lacks a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -163,7 +163,7 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> "p
     version = (arrow.schema.metadata or {}).get(b"seedbed_schema", b"none").decode()
     if version != str(SCHEMA_VERSION):
         raise ArtifactError(
-            f"{path} has table schema {version}, this Seedbed reads {SCHEMA_VERSION}. Delete it and run again."
+            f"{path} has table schema {version}, Seedbed reads {SCHEMA_VERSION}. Delete it and run again."
         )
     table = arrow.to_pandas()
     missing = [name for name in columns or {} if name not in table]

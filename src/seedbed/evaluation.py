@@ -112,7 +112,7 @@ def evaluate(
     Args:
         policy: stacked over seeds, in the mode to be evaluated.
         dynamics: the environment.
-        purpose: EVALUATION, TEST or TUNING: whose stream the episodes and the policy's own randomness come from.
+        purpose: EVALUATION, TEST or TUNING; the episodes and the policy's own randomness are its streams'.
         episodes: number of episodes per seed, or plain reset seeds, the same for all seeds.
         lanes: episodes side by side per seed; changes speed, never a result.
         log_steps: whether to keep the step table.
@@ -138,8 +138,8 @@ def evaluate(
             step = running.step(action)
         except Exception as error:
             raise EvaluationError(
-                f"{type(error).__name__} in seeds {policy.seeds}, episodes {running.episode[running.active]}, "
-                f"steps {running.t[running.active] + 1}: {error}"
+                f"{type(error).__name__} in seeds {policy.seeds}, "
+                f"episodes {running.episode[running.active]}, steps {running.t[running.active] + 1}: {error}"
             ) from error
         _check_finite(step, policy.seeds)
         state = reduce(state, step, spec.success)

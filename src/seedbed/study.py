@@ -1,7 +1,7 @@
 """The typed study: what is compared with what, validated once, immutable afterwards.
 
-A study is one YAML file under ``studies/``; ``config.yaml`` says which studies run, with which preset. Both are
-checked here before anything is trained. Hyper-parameters are only carried along: their algorithm checks them.
+A study is one YAML file under ``studies/``; ``config.yaml`` says which studies run, with which preset. Both
+are checked here before anything is trained. Hyper-parameters are carried along: their algorithm checks them.
 """
 
 import difflib
@@ -36,8 +36,8 @@ class StudyError(SeedbedError):
 def _label(name: str) -> str:
     if not _LABEL.fullmatch(name) or ".." in name:
         raise ValueError(
-            f"'{name}' cannot be a label: labels become folder names, so use letters, digits, '_', '-' and '.', "
-            f"beginning with a letter or digit"
+            f"'{name}' cannot be a label: labels become folder names, so use letters, digits, "
+            f"'_', '-' and '.', beginning with a letter or digit"
         )
     return name
 
@@ -201,7 +201,7 @@ class Study(_Model):
         shared = sorted(set(self.seeds) & set(self.pilot_seeds))
         if shared:
             raise ValueError(
-                f"seeds {shared} are pilot_seeds too; tuning on seeds of the comparison favours what was tuned"
+                f"seeds {shared} are pilot_seeds too; tuning on the comparison's seeds favours what was tuned"
             )
         curve, test = self.evaluation.curve.reset_seeds, self.evaluation.test.reset_seeds
         met = sorted(set(curve or []) & set(test or []))

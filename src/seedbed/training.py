@@ -1,5 +1,6 @@
 """Training: lanes x algorithm -> policy, learning curve, training episodes, diagnostics."""
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -105,12 +106,13 @@ class CurveRecorder:
 
     def due(self, steps: int) -> bool:
         """Whether a point of the curve has been reached."""
-        return self._plan is not None and steps >= min(self._next, self._budget)
+        return self._plan is not None and steps >= self._next
 
     def evaluate(self, steps: int, policy: "Policy") -> None:
         """Evaluate the policy in each of its modes on the curve's episodes."""
         plan = self._plan
-        self._next = (steps // plan.every + 1) * plan.every
+        following = min((steps // plan.every + 1) * plan.every, self._budget)
+        self._next = following if following > steps else math.inf
         with self._phase("evaluation"):
             for mode in policy.modes:
                 run = evaluate(
