@@ -1,0 +1,126 @@
+"""Action values: the network, the masked arg max, and the policy that acts on them."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from seedbed.algorithms.base import Memory
+from seedbed.algorithms.network_policy import NetworkPolicy
+from seedbed.algorithms.networks import Layers, StackedMLP
+from seedbed.algorithms.sampling import mask_logits
+
+MANY_ACTIONS = 32
+"""Above this number the value of one chosen action is read from its own column of the last layer."""
+
+
+class QNetwork(StackedMLP):
+    """Perceptrons of action values, plain or dueling.
+
+    Dueling (Wang et al. 2016, eq. 9): Q = V + A - mean A. Value and advantages leave one last layer, the value
+    in its last column, so that Q is linear in the last hidden layer either way.
+
+    Args:
+        sizes: widths from observation to actions.
+        activation: see ``StackedMLP``.
+        dueling: whether the last layer has the further column.
+    """
+
+    def __init__(self, sizes: Sequence[int], activation: str, dueling: bool):
+        super().__init__([*sizes[:-1], sizes[-1] + dueling], activation)
+        self.actions, self.dueling = sizes[-1], dueling
+
+    def advantages(self, layers: Layers, x: torch.Tensor) -> torch.Tensor:
+        """Values up to a number per state, [S, B, in] -> [S, B, actions]: enough to choose by."""
+        return self(layers, x)[..., : self.actions]
+
+    def chosen(self, layers: Layers, x: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
+        """Values of actions [S, B] at x [S, B, in] -> [S, B]."""
+        if self.actions <= MANY_ACTIONS:
+            out = self(layers, x)
+            value = out[..., : self.actions].gather(-1, action.unsqueeze(-1)).squeeze(-1)
+            return value + (out[..., -1] - out[..., :-1].mean(-1)) if self.dueling else value
+        hidden, (weight, bias) = self.hidden(layers, x), layers[-1]
+        column = weight.gather(2, action.unsqueeze(1).expand(-1, weight.shape[1], -1)).transpose(1, 2)
+        if self.dueling:
+            column = column + _baseline(weight).transpose(1, 2)
+            bias = bias[..., :-1] + _baseline(bias)
+        return (column * hidden).sum(-1) + bias.squeeze(1).gather(1, action)
+
+    @torch.no_grad()
+    def plain(self, flat: torch.Tensor) -> torch.Tensor:
+        """Parameters [S, P] as those of a plain network of the same values, a copy."""
+        network = StackedMLP([*self.sizes[:-1], self.actions])
+        plain = torch.zeros(flat.shape[0], network.size)
+        for ours, theirs in zip(self.layers(flat), network.layers(plain), strict=True):
+            for source, target in zip(ours, theirs, strict=True):
+                folded = source.shape[2] != target.shape[2]
+                target.copy_(source[..., :-1] + _baseline(source) if folded else source)
+        return plain
+
+
+def _baseline(columns: torch.Tensor) -> torch.Tensor:
+    """V - mean A of a last layer's weights or biases: [S, n, actions + 1] -> [S, n, 1]."""
+    return columns[..., -1:] - columns[..., :-1].mean(-1, keepdim=True)
+
+
+def masked_argmax(values: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """The allowed action of highest value, the first of equals: [..., actions] -> [...] int64."""
+    return mask_logits(values, mask).argmax(-1)
+
+
+def epsilon_greedy(
+    greedy: np.ndarray, mask: np.ndarray | None, actions: int, uniforms: np.ndarray, epsilon: float
+) -> np.ndarray:
+    """Greedy actions [...], with probability epsilon replaced by a uniform choice among the allowed ones.
+
+    Args:
+        greedy: [...] int64.
+        mask: [..., actions] bool, or None.
+        actions: their number.
+        uniforms: [..., 2] in [0, 1): whether to explore, and which action.
+        epsilon: in [0, 1].
+    """
+    which = uniforms[..., 1].astype(np.float64)
+    if mask is None:
+        explored = (which * actions).astype(np.int64)
+    else:
+        allowed = mask.cumsum(-1)
+        rank = (which * allowed[..., -1]).astype(np.int64)
+        explored = (allowed > rank[..., None]).argmax(-1)
+    return np.where(uniforms[..., 0] < epsilon, explored, greedy)
+
+
+class QPolicy(NetworkPolicy):
+    """Acts on action values: "greedy" takes the best allowed action, "sampled" explores with probability
+    ``options["epsilon"]``, the rate that training ended with."""
+
+    network_name: ClassVar[str] = "q"
+
+    @property
+    def uniforms(self) -> int:
+        """None for a greedy decision; two for a sampled one: whether to explore, and which action."""
+        return 0 if self.mode == "greedy" else 2
+
+    def _greedy(self, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        return masked_argmax(
+            self.outputs(observation), None if mask is None else torch.from_numpy(mask)
+        ).numpy()
+
+    def act(self, observation, mask, uniforms, memory, first) -> tuple[np.ndarray, Memory]:
+        """See ``Policy.act``."""
+        action = self._greedy(observation, mask)
+        if self.mode == "sampled":
+            action = epsilon_greedy(action, mask, self.sizes[-1], uniforms, self.options["epsilon"])
+        return action, None
+
+    def probabilities(self, observation, mask, memory, first) -> np.ndarray:
+        """1 for the best allowed action, softened by exploration in "sampled"; see ``Policy.probabilities``."""
+        action = self._greedy(observation, mask)
+        best = np.arange(self.sizes[-1]) == action[..., None]
+        if self.mode == "greedy":
+            return best.astype(np.float64)
+        allowed = np.ones(best.shape, bool) if mask is None else mask
+        epsilon = self.options["epsilon"]
+        return (1 - epsilon) * best + epsilon * allowed / allowed.sum(-1, keepdims=True)
