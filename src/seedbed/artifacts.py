@@ -83,7 +83,8 @@ def atomic(path: str | Path) -> Iterator[Path]:
             f"Cannot write {path}: {error.strerror or error}. Check the folder's permissions and free space."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -61,3 +61,23 @@ def load(name: str, registry: dict[str, str], kind: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     except AttributeError:
         raise SeedbedError(f"The module '{module}' has no {kind} called '{attribute}'.") from None
+
+
+def make(name: str, arguments: dict[str, Any], registry: dict[str, str], kind: str) -> Any:
+    """Construct a registered or user's environment or algorithm.
+
+    Raises:
+        SeedbedError: as ``load``, or it refuses an argument; each refused argument is named.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return load(name, registry, kind)(**arguments)
+    except ValidationError as error:
+        problems = [
+            f"  {'.'.join(map(str, problem['loc'])) or 'the whole'}: {problem['msg']} (got {problem['input']!r})"
+            for problem in error.errors()
+        ]
+        raise SeedbedError("\n".join([f"The {kind} '{name}' refuses its arguments:", *problems])) from None
+    except (TypeError, ValueError) as error:
+        raise SeedbedError(f"The {kind} '{name}' refuses its arguments: {error}") from None

@@ -92,15 +92,16 @@ class CurveRecorder:
         success = step.facts[spec.success] & step.terminated if spec.success else np.zeros_like(ended)
         columns = {
             "seed": self._seeds[rows[0]],
+            "policy_mode": np.full(len(rows[0]), "training"),
             "episode": step.episode[rows],
             "return": self._total[rows],
             "length": step.t[rows],
             "terminated": step.terminated[rows],
             "truncated": step.truncated[rows],
             "success": success[rows],
-            "steps": np.full(len(rows[0]), self._taken),
         }
         columns |= {f"final_{fact.name}": step.facts[fact.name][rows] for fact in spec.facts if fact.final}
+        columns["steps"] = np.full(len(rows[0]), self._taken)
         self._episodes.append(columns)
         self._total = np.where(ended, 0.0, self._total)
 
@@ -145,14 +146,13 @@ class CurveRecorder:
         table = pd.DataFrame(
             {name: np.concatenate([part[name] for part in self._episodes]) for name in names}
         )
-        table = table.assign(policy_mode="training").astype(EPISODE_COLUMNS)
-        return table.sort_values(["seed", "episode"], ignore_index=True)
+        return table.astype(EPISODE_COLUMNS).sort_values(["seed", "episode"], ignore_index=True)
 
     def _empty(self) -> "pd.DataFrame":
         import pandas as pd
 
         final = {f"final_{fact.name}": fact.dtype for fact in self._dynamics.spec.facts if fact.final}
-        columns = EPISODE_COLUMNS | {"steps": "int64"} | final
+        columns = EPISODE_COLUMNS | final | {"steps": "int64"}
         return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()})
 
     def diagnostics(self) -> "pd.DataFrame":

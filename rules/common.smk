@@ -1,0 +1,169 @@
+"""What all stages share: the validated configuration, names of files, and digests of sources."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+ROOT = Path(workflow.basedir)
+sys.path.insert(0, str(ROOT / "src"))
+
+from seedbed.artifacts import SeedbedError
+from seedbed.provenance import run_lock, sources
+from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location
+from seedbed.study import load_config, load_study
+
+try:
+    CONFIG = load_config(config)
+    STUDIES = {
+        name: load_study(f"studies/{name}.yaml", CONFIG.preset)
+        for name in CONFIG.studies
+    }
+except SeedbedError as error:
+    raise WorkflowError(str(error)) from None
+
+BLOCK = "results/{study}/{environment}/{algorithm}/{block}"
+BLOCK_LOG = "results/logs/{study}/{environment}/{algorithm}/{block}"
+BLOCK_FILES = (
+    "policy.safetensors",
+    "curve.parquet",
+    "training.parquet",
+    "diagnostics.parquet",
+    "run.json",
+    "episodes.parquet",
+    "steps.parquet",
+    "evaluation.json",
+    "scores.parquet",
+    "costs.parquet",
+)
+STATISTICS = ("summary", "comparisons", "curves", "incidence")
+
+
+wildcard_constraints:
+    study="|".join(STUDIES),
+    environment=r"[^/]+",
+    algorithm=r"[^/]+",
+    block=r"seeds?-[0-9]+(-[0-9]+)?",
+
+
+shell.executable("bash")
+# Children import the package of this checkout and stay on one thread, whatever the caller's shell says.
+shell.prefix(
+    f"set -euo pipefail; export PYTHONPATH='{ROOT}/src:{ROOT}' OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 "
+    f"OPENBLAS_NUM_THREADS=1; "
+)
+
+
+def hold_run_lock():
+    try:
+        run_lock.hold(ROOT / ".snakemake/run.lock")
+    except SeedbedError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def source(program, *modules):
+    """Digest of a program's sources and of the modules that a study names: content decides what reruns."""
+    try:
+        return sources.planned(
+            ROOT / "workflow_scripts" / program, ROOT / "src/seedbed", modules
+        )
+    except SeedbedError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def as_json(value):
+    return json.dumps(value, sort_keys=True)
+
+
+def blocks_of(study, algorithm):
+    return STUDIES[study].blocks(algorithm, CONFIG.seeds_per_job)
+
+
+def seeds_of(wildcards):
+    return blocks_of(wildcards.study, wildcards.algorithm)[wildcards.block]
+
+
+def cells(study):
+    """All (environment, algorithm, block) of a study."""
+    for environment in STUDIES[study].environments:
+        for algorithm in STUDIES[study].algorithms_in(environment):
+            for block in blocks_of(study, algorithm):
+                yield environment, algorithm, block
+
+
+def block_files(study, *names):
+    """Those files of every block of a study, listed from the study and never globbed."""
+    return [
+        f"results/{study}/{environment}/{algorithm}/{block}/{name}"
+        for environment, algorithm, block in cells(study)
+        for name in names
+    ]
+
+
+def every_study(pattern, **wildcards):
+    """A pattern expanded over all studies."""
+    return expand(pattern, study=list(STUDIES), **wildcards)
+
+
+def environment_entry(wildcards):
+    entry = STUDIES[wildcards.study].environments[wildcards.environment]
+    return {
+        "label": wildcards.environment,
+        "environment": entry.environment,
+        "arguments": entry.arguments,
+    }
+
+
+def algorithm_entry(wildcards):
+    study = STUDIES[wildcards.study]
+    entry = study.algorithms[wildcards.algorithm]
+    return {
+        "label": wildcards.algorithm,
+        "algorithm": entry.algorithm,
+        "arguments": study.arguments(wildcards.algorithm, wildcards.environment),
+        "budget": entry.budget,
+    }
+
+
+def block_modules(wildcards):
+    """Modules of one cell's environment and algorithm."""
+    study = STUDIES[wildcards.study]
+    environment = study.environments[wildcards.environment].environment
+    algorithm = study.algorithms[wildcards.algorithm].algorithm
+    return [
+        location(environment, ENVIRONMENTS, "environment"),
+        location(algorithm, ALGORITHMS, "algorithm"),
+    ]
+
+
+def metric_modules(study):
+    return [location(name, METRICS, "metric set") for name in STUDIES[study].metrics]
+
+
+def study_modules(study):
+    """Modules of everything a study names."""
+    entries = STUDIES[study]
+    return [
+        *sorted(
+            {
+                location(e.environment, ENVIRONMENTS, "environment")
+                for e in entries.environments.values()
+            }
+        ),
+        *sorted(
+            {
+                location(a.algorithm, ALGORITHMS, "algorithm")
+                for a in entries.algorithms.values()
+            }
+        ),
+        *metric_modules(study),
+    ]
+
+
+def training_resource(name):
+    """A resource of a training job, as the study gives it for the algorithm."""
+    return lambda wildcards: getattr(
+        STUDIES[wildcards.study].algorithms[wildcards.algorithm], name
+    )

@@ -1,0 +1,42 @@
+"""Evaluate policies on the test episodes."""
+
+
+def evaluation_settings(wildcards):
+    plan = STUDIES[wildcards.study].evaluation
+    return as_json(
+        {
+            "study": wildcards.study,
+            "environment": environment_entry(wildcards),
+            "algorithm": algorithm_entry(wildcards),
+            "block": wildcards.block,
+            "seeds": seeds_of(wildcards),
+            "episodes": plan.test.reset_seeds or plan.test.episodes,
+            "lanes": plan.lanes,
+        }
+    )
+
+
+rule evaluate:
+    input:
+        policy=f"{BLOCK}/policy.safetensors",
+    output:
+        episodes=f"{BLOCK}/episodes.parquet",
+        steps=f"{BLOCK}/steps.parquet",
+        run=f"{BLOCK}/evaluation.json",
+    log:
+        f"{BLOCK_LOG}/evaluate.log",
+    benchmark:
+        f"{BLOCK_LOG}/evaluate.benchmark.tsv"
+    conda:
+        "../envs/training.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        settings=evaluation_settings,
+        modules=block_modules,
+        source=lambda wildcards: source("evaluate.py", *block_modules(wildcards)),
+    shell:
+        "python workflow_scripts/evaluate.py --source {params.source} --modules {params.modules:q} "
+        "--settings {params.settings:q} --policy {input.policy:q} --episodes {output.episodes:q} "
+        "--steps {output.steps:q} --run {output.run:q} > {log:q} 2>&1"

@@ -1,0 +1,28 @@
+"""Analyse: intervals, tests, curves and incidence, on the score table of a study."""
+
+
+rule analyse:
+    input:
+        study="results/{study}/study.json",
+        scores="results/{study}/scores.parquet",
+        curve_scores="results/{study}/curve_scores.parquet",
+        episodes=lambda wildcards: block_files(wildcards.study, "episodes.parquet"),
+    output:
+        **{name: f"results/{{study}}/statistics/{name}.parquet" for name in STATISTICS},
+    log:
+        "results/logs/{study}/analyse.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=as_json(CONFIG.statistics.model_dump()),
+        modules=lambda wildcards: metric_modules(wildcards.study),
+        source=lambda wildcards: source("analyse.py", *metric_modules(wildcards.study)),
+    shell:
+        "python workflow_scripts/analyse.py --source {params.source} --modules {params.modules:q} "
+        "--settings {params.settings:q} --study {input.study:q} --scores {input.scores:q} "
+        "--curve-scores {input.curve_scores:q} --episodes {input.episodes:q} --summary {output.summary:q} "
+        "--comparisons {output.comparisons:q} --curves {output.curves:q} --incidence {output.incidence:q} "
+        "> {log:q} 2>&1"

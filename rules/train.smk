@@ -1,0 +1,68 @@
+"""Check a study, then train: one job per environment, algorithm and block of seeds."""
+
+
+def training_settings(wildcards):
+    plan = STUDIES[wildcards.study].evaluation
+    return as_json(
+        {
+            "study": wildcards.study,
+            "environment": environment_entry(wildcards),
+            "algorithm": algorithm_entry(wildcards),
+            "block": wildcards.block,
+            "seeds": seeds_of(wildcards),
+            "curve": {
+                "every": plan.curve.every,
+                "episodes": plan.curve.reset_seeds or plan.curve.episodes,
+                "lanes": plan.lanes,
+            },
+        }
+    )
+
+
+rule check:
+    output:
+        study="results/{study}/study.json",
+    log:
+        "results/logs/{study}/check.log",
+    conda:
+        "../envs/training.yaml"
+    params:
+        settings=lambda wildcards: as_json(
+            STUDIES[wildcards.study].model_dump(mode="json")
+        ),
+        modules=lambda wildcards: study_modules(wildcards.study),
+        source=lambda wildcards: source("check.py", *study_modules(wildcards.study)),
+    shell:
+        "python workflow_scripts/check.py --source {params.source} --modules {params.modules:q} "
+        "--settings {params.settings:q} --study {output.study:q} > {log:q} 2>&1"
+
+
+rule train:
+    input:
+        ancient("results/{study}/study.json"),
+    output:
+        policy=f"{BLOCK}/policy.safetensors",
+        curve=f"{BLOCK}/curve.parquet",
+        training=f"{BLOCK}/training.parquet",
+        diagnostics=f"{BLOCK}/diagnostics.parquet",
+        run=f"{BLOCK}/run.json",
+    log:
+        f"{BLOCK_LOG}/train.log",
+    benchmark:
+        f"{BLOCK_LOG}/train.benchmark.tsv"
+    conda:
+        "../envs/training.yaml"
+    threads: training_resource("threads")
+    resources:
+        gpu=training_resource("gpu"),
+        mem_mb=training_resource("mem_mb"),
+        runtime=training_resource("runtime"),
+    params:
+        settings=training_settings,
+        modules=block_modules,
+        source=lambda wildcards: source("train.py", *block_modules(wildcards)),
+    shell:
+        "python workflow_scripts/train.py --source {params.source} --modules {params.modules:q} "
+        "--settings {params.settings:q} --policy {output.policy:q} --curve {output.curve:q} "
+        "--training {output.training:q} --diagnostics {output.diagnostics:q} --run {output.run:q} "
+        "> {log:q} 2>&1"

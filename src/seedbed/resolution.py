@@ -1,0 +1,64 @@
+"""A study with everything filled in: each environment and algorithm constructed, each default written out."""
+
+import dataclasses
+from typing import Any
+
+from seedbed.artifacts import SeedbedError
+from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, load, make
+from seedbed.study import Study, StudyError
+
+
+def resolve(study: Study) -> dict[str, Any]:
+    """Construct all that a study names and return it as a JSON document.
+
+    Returns:
+        "study": the study; "environments": label -> sizes, horizon and checksums of fixed content;
+        "algorithms": environment label -> algorithm label -> every hyper-parameter.
+
+    Raises:
+        StudyError: an argument is refused, a budget does not fit, or a metric is not computed; names the key.
+    """
+    environments, algorithms = {}, {}
+    for label, entry in study.environments.items():
+        key = f"studies/{study.name}.yaml: environments.{label}"
+        dynamics = _made(entry.environment, entry.arguments, ENVIRONMENTS, "environment", key)
+        environments[label] = {
+            "observation_shape": list(dynamics.spec.observation_shape),
+            "actions": dynamics.spec.actions,
+            "horizon": dynamics.spec.horizon,
+            "content": dynamics.content_checksums(),
+        }
+        algorithms[label] = {}
+        for name, algorithm in study.algorithms_in(label).items():
+            key = f"studies/{study.name}.yaml: algorithms.{name} (in {label})"
+            arguments = study.arguments(name, label)
+            made = _made(algorithm.algorithm, arguments, ALGORITHMS, "algorithm", key)
+            if made.lanes and (algorithm.budget < 1 or algorithm.budget % made.lanes):
+                raise StudyError(
+                    f"{key}: a budget of {algorithm.budget} steps is not a positive multiple of {made.lanes} lanes."
+                )
+            algorithms[label][name] = dataclasses.asdict(made)
+    _check_metrics(study)
+    return {
+        "study": study.model_dump(mode="json"),
+        "environments": environments,
+        "algorithms": algorithms,
+    }
+
+
+def _made(name: str, arguments: dict[str, Any], registry: dict[str, str], kind: str, key: str) -> Any:
+    try:
+        return make(name, arguments, registry, kind)
+    except SeedbedError as error:
+        raise StudyError(f"{key}: {error}") from None
+
+
+def _check_metrics(study: Study) -> None:
+    known = {metric.name for name in study.metrics for metric in load(name, METRICS, "metric set")}
+    plan = study.statistics
+    unknown = sorted({*plan.primary.values(), *plan.secondary} - known)
+    if unknown:
+        raise StudyError(
+            f"studies/{study.name}.yaml: statistics: no metric {', '.join(unknown)} in the metric sets "
+            f"{', '.join(study.metrics)}; they have {', '.join(sorted(known))}."
+        )

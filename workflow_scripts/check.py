@@ -1,0 +1,21 @@
+"""Construct every environment and algorithm of a study before anything is trained; write the resolved study."""
+
+from seedbed import job
+
+
+def main(args):
+    import json
+
+    from seedbed.artifacts import write_json
+    from seedbed.resolution import resolve
+    from seedbed.study import Study
+
+    study = Study.model_validate(json.loads(args.settings))
+    write_json(args.study, resolve(study))
+
+
+if __name__ == "__main__":
+    parser = job.parser(__doc__)
+    parser.add_argument("--settings", required=True, help="the study, as JSON")
+    parser.add_argument("--study", required=True, help="output: resolved study, JSON")
+    job.run(main, parser)

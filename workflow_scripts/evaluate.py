@@ -1,0 +1,49 @@
+"""Evaluate the policies of a block of seeds on the test episodes, in each of their modes."""
+
+from seedbed import job
+
+
+def main(args):
+    import json
+
+    import pandas as pd
+
+    from seedbed.artifacts import EPISODE_COLUMNS, STEP_COLUMNS, write_json, write_table
+    from seedbed.evaluation import evaluate
+    from seedbed.provenance.run_record import Stopwatch, run_record
+    from seedbed.registry import ALGORITHMS, ENVIRONMENTS, load, make
+    from seedbed.seeding import Purpose
+
+    settings = json.loads(args.settings)
+    environment, episodes = settings["environment"], settings["episodes"]
+    watch = Stopwatch()
+    dynamics = make(environment["environment"], environment["arguments"], ENVIRONMENTS, "environment")
+    algorithm = load(settings["algorithm"]["algorithm"], ALGORITHMS, "algorithm")
+    policy = algorithm.policy_class.load(args.policy, dynamics)
+    with watch.phase("evaluation"):
+        runs = [
+            evaluate(
+                policy.in_mode(mode), dynamics, Purpose.TEST, episodes, lanes=settings["lanes"], log_steps=True
+            )
+            for mode in policy.modes
+        ]
+    order = ["seed", "policy_mode", "episode"]
+    table = pd.concat([run.episodes for run in runs]).sort_values(order, kind="stable")
+    steps = pd.concat([run.steps for run in runs]).sort_values([*order, "t"], kind="stable")
+    write_table(args.episodes, table, EPISODE_COLUMNS)
+    write_table(args.steps, steps, STEP_COLUMNS)
+    decisions = sum(run.decisions for run in runs)
+    record = run_record(
+        "evaluation", settings, watch, steps=decisions, model_calls=decisions * policy.model_calls
+    )
+    write_json(args.run, record)
+
+
+if __name__ == "__main__":
+    parser = job.parser(__doc__)
+    parser.add_argument("--settings", required=True, help="what to evaluate on which episodes, as JSON")
+    parser.add_argument("--policy", required=True, help="input: policies, safetensors")
+    parser.add_argument("--episodes", required=True, help="output: episode table, Parquet")
+    parser.add_argument("--steps", required=True, help="output: step table, Parquet")
+    parser.add_argument("--run", required=True, help="output: run record, JSON")
+    job.run(main, parser)
