@@ -1,4 +1,4 @@
-"""The score table: one row per seed, mode and metric; what is missing says why; contradictions are refused."""
+"""The score table: one row per seed, mode and metric; what is missing says why; contradictions refused."""
 
 import math
 import time
