@@ -22,7 +22,8 @@ from seedbed.seeding import Purpose, stream
 
 QUESTION_KINDS, CONTENT_KINDS = len(DIFFICULTIES), len(MODALITIES)
 KINDS = QUESTION_KINDS + CONTENT_KINDS
-"""What a step can show: 0 easy, 1 medium, 2 hard question; 3 video, 4 PPT, 5 text, 6 blog, 7 article, 8 handout."""
+"""What a step can show: questions 0 easy, 1 medium, 2 hard, then content 3 video, 4 PPT, 5 text, 6 blog,
+7 article, 8 handout."""
 
 RUNNING, MASTERY, STEP_LIMIT, CRITICAL_FRUSTRATION = range(4)
 """Values of the fact ``end_reason``, in the order in which they are looked for."""
@@ -75,9 +76,9 @@ class InterviewState(NamedTuple):
 class MockInterview:
     """The mock-interview environment. Pure: all randomness comes in as noise.
 
-    An action below 3K asks a question, outcome = action // 3, difficulty = action % 3; the others show content,
-    outcome = (action - 3K) // 6, modality = (action - 3K) % 6. The mask only advises: an action it forbids is
-    carried out all the same.
+    An action below 3K asks a question, outcome = action // 3, difficulty = action % 3; the others show
+    content, outcome = (action - 3K) // 6, modality = (action - 3K) % 6. The mask only advises: an action it
+    forbids is carried out all the same.
 
     Args:
         preset: "as_specified", "as_trained", "default" or "tiny".
@@ -131,6 +132,11 @@ class MockInterview:
         self._gain_weight = np.where(question, c.weight_question_gain, c.weight_content_gain)
         self._frustration_cost = np.where(question, c.weight_frustration, 0.0)
 
+        self._level = np.arange(101) / 100
+        self._streak_level = np.minimum(np.arange(c.horizon + 1), 3) / 3
+        cap = 1.0 if c.content_cap is None else c.content_cap
+        self._contents_within_cap = np.floor(cap * np.arange(1, c.horizon + 2) + 1e-9).astype(np.int64)
+
         # A situation is 4 x kind + 2 x correct + whether mastery is low.
         kind, correct, low = np.indices((KINDS, 2, 2)).reshape(3, -1)
         question = kind < QUESTION_KINDS
@@ -158,7 +164,7 @@ class MockInterview:
         return {} if self.material is None else checksums(self.constants, self.material)
 
     def effectiveness(self, state: InterviewState) -> np.ndarray:
-        """Mean gain of each content at mastery 0 without frustration, [..., K, 6] or [K, 6] if it is fixed."""
+        """Mean gain from each content at mastery 0 without frustration, [..., K, 6]; [K, 6] if fixed."""
         material = state.material if self.material is None else self.material
         content = material[..., 3, self._questions :]
         return content.reshape(*content.shape[:-1], self.constants.learning_outcomes, CONTENT_KINDS)
@@ -167,7 +173,7 @@ class MockInterview:
         """One episode's noise.
 
         Returns:
-            initial [K + 2 (+ material)]: mastery, ability, step limit, and the bank if it is drawn per episode;
+            initial [K + 2 (+ material)]: mastery, ability, step limit, the material if drawn per episode;
             steps [horizon, 3]: uniform for the item, uniform for the answer, standard normal for the
             response time of a question or the gain from content.
         """
@@ -207,20 +213,20 @@ class MockInterview:
     def observe(self, state: InterviewState) -> np.ndarray:
         """What the tutor sees, [..., K + 2 (+ 6)] float32 in [0, 1].
 
-        Mastery per outcome, frustration, response time / 120 s; if extended: shares of easy, medium, hard among
-        the questions so far, fail streak / 3, steps / step limit, share of content among the steps so far (the
-        last three at most 1; shares of nothing are 0). Ability is never seen.
+        Mastery per outcome, frustration, response time / 120 s; if extended: shares of easy, medium, hard
+        among the questions so far, fail streak / 3, steps / step limit, share of content among the steps so
+        far. Response time and fail streak stop at 1; shares of nothing are 0. Ability is never seen.
         """
         c, k = self.constants, self.constants.learning_outcomes
         observation = np.empty((*state.ability.shape, *self.spec.observation_shape), np.float32)
         observation[..., :k] = state.mastery
-        observation[..., k] = state.frustration / 100
+        observation[..., k] = self._level.take(state.frustration)
         observation[..., k + 1] = np.minimum(state.response_time / c.response_time_scale, 1)
         if c.extended_observation:
             content = state.shown[..., 3]
             asked = np.maximum(state.steps - content, 1)
             observation[..., k + 2 : k + 5] = state.shown[..., :3] / asked[..., None]
-            observation[..., k + 5] = np.minimum(state.fail_streak, 3) / 3
+            observation[..., k + 5] = self._streak_level.take(state.fail_streak, mode="clip")
             observation[..., k + 6] = state.steps / state.limit
             observation[..., k + 7] = content / np.maximum(state.steps, 1)
         return observation
@@ -230,7 +236,7 @@ class MockInterview:
         c, split = self.constants, QUESTION_KINDS * self.constants.learning_outcomes
         mask = np.ones((*state.steps.shape, self.spec.actions), bool)
         if c.content_cap is not None:
-            within = state.shown[..., 3] + 1 <= c.content_cap * (state.steps + 1) + 1e-9
+            within = state.shown[..., 3] < self._contents_within_cap.take(state.steps, mode="clip")
             mask[..., split:] = within[..., None]
         if c.blueprint_mask:
             asked = state.shown[..., :3]
@@ -243,7 +249,7 @@ class MockInterview:
         return state.limit.copy()
 
     def step(self, state: InterviewState, action: np.ndarray, noise: np.ndarray) -> Transition:
-        """Show what the action says, or video if the fail streak forbids its question; see ``Dynamics.step``."""
+        """Show what the action says, or video if the fail streak forbids it; see ``Dynamics.step``."""
         action = np.asarray(action)
         if action.ndim == 0:  # numpy turns arrays without axes into scalars, so these go through one row
             row = self.step(InterviewState(*(part[None] for part in state)), action[None], noise[None])
@@ -283,7 +289,7 @@ class MockInterview:
 
         frustration = state.frustration + self._frustration_change.take(situation)
         frustration = np.minimum(np.maximum(frustration, 0), 100)
-        frustration_level = frustration / 100
+        frustration_level = self._level.take(frustration)
         fail_streak = (state.fail_streak + 1) * wrong
         response_time, deviation, shortest = c.response_time
         response_time = np.maximum(response_time + deviation * normal, shortest)

@@ -26,7 +26,7 @@ class Constants:
     Frustration is kept in whole hundredths, since binary fractions miss thresholds such as 0.95.
 
     Args:
-        learning_outcomes: K; 3K question actions (outcome x difficulty), then 6K content actions (x modality).
+        learning_outcomes: K; there are 3K question actions and 6K content actions.
         horizon: steps after which an episode is cut off.
         shortest_limit: None, or each episode's step limit is uniform on shortest_limit..horizon.
         items: questions per outcome of each difficulty.

@@ -1,5 +1,6 @@
 """Lanes: several episodes of several seeds side by side, each from its own stream."""
 
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -7,6 +8,9 @@ import numpy as np
 
 from seedbed.environments.base import Dynamics, Spec
 from seedbed.seeding import Purpose, stream
+
+DRAWN_AHEAD = 32
+"""Episodes whose noise is drawn at once."""
 
 
 class LaneStep(NamedTuple):
@@ -90,6 +94,7 @@ class DynamicsLanes:
         self._tape = np.zeros((shape[0] * lanes, self.spec.horizon, self.spec.step_noise))
         self._initial = np.zeros((*shape, self.spec.initial_noise))
         self._upcoming = np.zeros(shape[0], np.int64)
+        self._drawn: list[deque] = [deque() for _ in self.seeds]
         self.t = np.zeros(shape, np.int64)
         self.episode = np.zeros(shape, np.int64)
         self.active = np.ones(shape, bool)
@@ -112,11 +117,19 @@ class DynamicsLanes:
             return
         self.episode[row, lane] = episode
         if self.spec.initial_noise or self.spec.step_noise:
+            if not self._drawn[row]:
+                self._draw_ahead(row, episode)
+            self._initial[row, lane], self._tape[self._rows[row, lane]] = self._drawn[row].popleft()
+
+    def _draw_ahead(self, row: int, episode: int) -> None:
+        """Draw the next episodes of one seed in one go, which is faster than one by one."""
+        end = episode + DRAWN_AHEAD
+        for number in range(episode, end if self._end is None else min(end, self._end)):
             if self._reset_seeds is None:
-                generator = stream(self.purpose, self.seeds[row], episode)
+                generator = stream(self.purpose, self.seeds[row], number)
             else:
-                generator = np.random.default_rng(self._reset_seeds[episode])
-            self._initial[row, lane], self._tape[self._rows[row, lane]] = self.dynamics.draw(generator)
+                generator = np.random.default_rng(self._reset_seeds[number])
+            self._drawn[row].append(self.dynamics.draw(generator))
 
     def step(self, action: np.ndarray) -> LaneStep:
         """Take actions [S, L]; lanes whose episode ends begin their next one.
@@ -125,13 +138,16 @@ class DynamicsLanes:
             ValueError: an action of an active lane is not in [0, actions).
         """
         action = np.asarray(action)
-        outside = self.active & ((action < 0) | (action >= self.spec.actions))
+        outside = (action < 0) | (action >= self.spec.actions)
         if outside.any():
-            row, lane = np.argwhere(outside)[0]
-            raise ValueError(
-                f"Action {action[row, lane]} of seed {self.seeds[row]}, episode {self.episode[row, lane]}, "
-                f"step {self.t[row, lane] + 1} is not in [0, {self.spec.actions})."
-            )
+            if (outside & self.active).any():
+                row, lane = np.argwhere(outside & self.active)[0]
+                raise ValueError(
+                    f"Action {action[row, lane]} of seed {self.seeds[row]}, "
+                    f"episode {self.episode[row, lane]}, step {self.t[row, lane] + 1} "
+                    f"is not in [0, {self.spec.actions})."
+                )
+            action = np.where(outside, 0, action)  # idle lanes are stepped too; what they do means nothing
         noise = self._tape[self._rows, np.minimum(self.t, self.spec.horizon - 1)]
         state, reward, terminated, facts = self.dynamics.step(self.state, action, noise)
         active, episode = self.active.copy(), self.episode.copy()
@@ -140,13 +156,13 @@ class DynamicsLanes:
         truncated = t >= self._limit
         final_observation = observation = self.dynamics.observe(state)
         final_mask = mask = self.dynamics.action_mask(state) if self.spec.masked else None
-        ended = (terminated | truncated) & active
+        ended = terminated | truncated  # idle lanes too: they start over, so no limit is ever overrun
         self.first = ended.copy()
         if ended.any():
             self.t = t.copy()
-            for row, lane in np.argwhere(ended):
-                self._begin(row, lane)
             rows = np.nonzero(ended)
+            for row, lane in zip(*map(np.ndarray.tolist, rows), strict=True):
+                self._begin(row, lane)
             fresh = self.dynamics.initial(self._initial[rows])
             for current, new in zip(state, fresh, strict=True):
                 current[rows] = new
