@@ -11,34 +11,20 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
 from seedbed.artifacts import SeedbedError
+from seedbed import layout
 from seedbed.provenance import run_lock, sources
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location
 from seedbed.study import load_config, load_study
 
 try:
     CONFIG = load_config(config)
-    STUDIES = {
-        name: load_study(f"studies/{name}.yaml", CONFIG.preset)
-        for name in CONFIG.studies
-    }
+    STUDIES = {name: load_study(f"studies/{name}.yaml", CONFIG.preset) for name in CONFIG.studies}
 except SeedbedError as error:
     raise WorkflowError(str(error)) from None
 
+BLOCKS = {name: layout.blocks(study, CONFIG.seeds_per_job) for name, study in STUDIES.items()}
 BLOCK = "results/{study}/{environment}/{algorithm}/{block}"
 BLOCK_LOG = "results/logs/{study}/{environment}/{algorithm}/{block}"
-BLOCK_FILES = (
-    "policy.safetensors",
-    "curve.parquet",
-    "training.parquet",
-    "diagnostics.parquet",
-    "run.json",
-    "episodes.parquet",
-    "steps.parquet",
-    "evaluation.json",
-    "scores.parquet",
-    "costs.parquet",
-)
-STATISTICS = ("summary", "comparisons", "curves", "incidence")
 
 
 wildcard_constraints:
@@ -59,16 +45,14 @@ shell.prefix(
 def hold_run_lock():
     try:
         run_lock.hold(ROOT / ".snakemake/run.lock")
-    except SeedbedError as error:
+    except run_lock.RunInProgress as error:
         raise WorkflowError(str(error)) from None
 
 
 def source(program, *modules):
     """Digest of a program's sources and of the modules that a study names: content decides what reruns."""
     try:
-        return sources.planned(
-            ROOT / "workflow_scripts" / program, ROOT / "src/seedbed", modules
-        )
+        return sources.planned(ROOT / "workflow_scripts" / program, ROOT / "src/seedbed", modules)
     except SeedbedError as error:
         raise WorkflowError(str(error)) from None
 
@@ -77,29 +61,14 @@ def as_json(value):
     return json.dumps(value, sort_keys=True)
 
 
-def blocks_of(study, algorithm):
-    return STUDIES[study].blocks(algorithm, CONFIG.seeds_per_job)
-
-
 def seeds_of(wildcards):
-    return blocks_of(wildcards.study, wildcards.algorithm)[wildcards.block]
-
-
-def cells(study):
-    """All (environment, algorithm, block) of a study."""
-    for environment in STUDIES[study].environments:
-        for algorithm in STUDIES[study].algorithms_in(environment):
-            for block in blocks_of(study, algorithm):
-                yield environment, algorithm, block
+    """Training seeds of a block."""
+    return BLOCKS[wildcards.study][wildcards.environment][wildcards.algorithm][wildcards.block]
 
 
 def block_files(study, *names):
-    """Those files of every block of a study, listed from the study and never globbed."""
-    return [
-        f"results/{study}/{environment}/{algorithm}/{block}/{name}"
-        for environment, algorithm, block in cells(study)
-        for name in names
-    ]
+    """Those files of every block of a study."""
+    return layout.block_files(study, BLOCKS[study], *names)
 
 
 def every_study(pattern, **wildcards):
@@ -147,23 +116,13 @@ def study_modules(study):
     entries = STUDIES[study]
     return [
         *sorted(
-            {
-                location(e.environment, ENVIRONMENTS, "environment")
-                for e in entries.environments.values()
-            }
+            {location(e.environment, ENVIRONMENTS, "environment") for e in entries.environments.values()}
         ),
-        *sorted(
-            {
-                location(a.algorithm, ALGORITHMS, "algorithm")
-                for a in entries.algorithms.values()
-            }
-        ),
+        *sorted({location(a.algorithm, ALGORITHMS, "algorithm") for a in entries.algorithms.values()}),
         *metric_modules(study),
     ]
 
 
 def training_resource(name):
     """A resource of a training job, as the study gives it for the algorithm."""
-    return lambda wildcards: getattr(
-        STUDIES[wildcards.study].algorithms[wildcards.algorithm], name
-    )
+    return lambda wildcards: getattr(STUDIES[wildcards.study].algorithms[wildcards.algorithm], name)

@@ -3,6 +3,7 @@
 
 rule measure:
     input:
+        study=ancient("results/{study}/study.json"),
         episodes=f"{BLOCK}/episodes.parquet",
         steps=f"{BLOCK}/steps.parquet",
         curve=f"{BLOCK}/curve.parquet",
@@ -25,7 +26,7 @@ rule measure:
         source=lambda wildcards: source("measure.py", *metric_modules(wildcards.study)),
     shell:
         "python workflow_scripts/measure.py --source {params.source} --modules {params.modules:q} "
-        "--study {wildcards.study:q} --environment {wildcards.environment:q} "
+        "--study {input.study:q} --environment {wildcards.environment:q} "
         "--algorithm {wildcards.algorithm:q} --metrics {params.metrics:q} --episodes {input.episodes:q} "
         "--steps {input.steps:q} --curve {input.curve:q} --runs {input.training:q} {input.evaluation:q} "
         "--scores {output.scores:q} --curve-scores {output.curve_scores:q} --costs {output.costs:q} "
@@ -34,11 +35,8 @@ rule measure:
 
 rule collect_scores:
     input:
-        scores=lambda wildcards: block_files(wildcards.study, "scores.parquet"),
-        curve_scores=lambda wildcards: block_files(
-            wildcards.study, "curve_scores.parquet"
-        ),
-        costs=lambda wildcards: block_files(wildcards.study, "costs.parquet"),
+        study="results/{study}/study.json",
+        blocks=lambda wildcards: block_files(wildcards.study, *layout.MEASURED),
     output:
         scores="results/{study}/scores.parquet",
         curve_scores="results/{study}/curve_scores.parquet",
@@ -48,8 +46,9 @@ rule collect_scores:
     conda:
         "../envs/analysis.yaml"
     params:
-        source=source("collect_scores.py"),
+        modules=lambda wildcards: metric_modules(wildcards.study),
+        source=lambda wildcards: source("collect_scores.py", *metric_modules(wildcards.study)),
     shell:
-        "python workflow_scripts/collect_scores.py --source {params.source} --scores {input.scores:q} "
-        "--curve-scores {input.curve_scores:q} --costs {input.costs:q} --all-scores {output.scores:q} "
-        "--all-curve-scores {output.curve_scores:q} --all-costs {output.costs:q} > {log:q} 2>&1"
+        "python workflow_scripts/collect_scores.py --source {params.source} --modules {params.modules:q} "
+        "--study {input.study:q} --scores {output.scores:q} --curve-scores {output.curve_scores:q} "
+        "--costs {output.costs:q} > {log:q} 2>&1"

@@ -8,7 +8,7 @@ rule analyse:
         curve_scores="results/{study}/curve_scores.parquet",
         episodes=lambda wildcards: block_files(wildcards.study, "episodes.parquet"),
     output:
-        **{name: f"results/{{study}}/statistics/{name}.parquet" for name in STATISTICS},
+        **{name: f"results/{{study}}/statistics/{name}.parquet" for name in layout.STATISTICS},
     log:
         "results/logs/{study}/analyse.log",
     conda:
@@ -23,6 +23,6 @@ rule analyse:
     shell:
         "python workflow_scripts/analyse.py --source {params.source} --modules {params.modules:q} "
         "--settings {params.settings:q} --study {input.study:q} --scores {input.scores:q} "
-        "--curve-scores {input.curve_scores:q} --episodes {input.episodes:q} --summary {output.summary:q} "
+        "--curve-scores {input.curve_scores:q} --summary {output.summary:q} "
         "--comparisons {output.comparisons:q} --curves {output.curves:q} --incidence {output.incidence:q} "
         "> {log:q} 2>&1"

@@ -27,14 +27,13 @@ rule check:
     conda:
         "../envs/training.yaml"
     params:
-        settings=lambda wildcards: as_json(
-            STUDIES[wildcards.study].model_dump(mode="json")
-        ),
+        settings=lambda wildcards: as_json(STUDIES[wildcards.study].model_dump(mode="json")),
+        seeds_per_job=CONFIG.seeds_per_job,
         modules=lambda wildcards: study_modules(wildcards.study),
         source=lambda wildcards: source("check.py", *study_modules(wildcards.study)),
     shell:
         "python workflow_scripts/check.py --source {params.source} --modules {params.modules:q} "
-        "--settings {params.settings:q} --study {output.study:q} > {log:q} 2>&1"
+        "--settings {params.settings:q} --seeds-per-job {params.seeds_per_job} --study {output.study:q} > {log:q} 2>&1"
 
 
 rule train:

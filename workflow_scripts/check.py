@@ -1,4 +1,4 @@
-"""Construct every environment and algorithm of a study before anything is trained; write the resolved study."""
+"""Construct all that a study names before anything is trained, and write the resolved study."""
 
 from seedbed import job
 
@@ -11,11 +11,12 @@ def main(args):
     from seedbed.study import Study
 
     study = Study.model_validate(json.loads(args.settings))
-    write_json(args.study, resolve(study))
+    write_json(args.study, resolve(study, args.seeds_per_job))
 
 
 if __name__ == "__main__":
     parser = job.parser(__doc__)
     parser.add_argument("--settings", required=True, help="the study, as JSON")
+    parser.add_argument("--seeds-per-job", type=int, required=True, help="seeds that share a job")
     parser.add_argument("--study", required=True, help="output: resolved study, JSON")
     job.run(main, parser)

@@ -23,7 +23,12 @@ def main(args):
     with watch.phase("evaluation"):
         runs = [
             evaluate(
-                policy.in_mode(mode), dynamics, Purpose.TEST, episodes, lanes=settings["lanes"], log_steps=True
+                policy.in_mode(mode),
+                dynamics,
+                Purpose.TEST,
+                episodes,
+                lanes=settings["lanes"],
+                log_steps=True,
             )
             for mode in policy.modes
         ]

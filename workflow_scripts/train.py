@@ -24,7 +24,9 @@ def main(args):
     write_table(args.curve, run.curve, episode_columns)
     write_table(args.training, run.episodes, episode_columns)
     write_table(args.diagnostics, run.diagnostics, DIAGNOSTIC_COLUMNS)
-    write_json(args.run, run_record("training", settings, watch, steps=algorithm["budget"] * len(settings["seeds"])))
+    steps = algorithm["budget"] * len(settings["seeds"])
+    record = run_record("training", settings, watch, steps=steps, evaluation_steps=run.decisions)
+    write_json(args.run, record)
 
 
 if __name__ == "__main__":

@@ -4,16 +4,18 @@ import dataclasses
 from typing import Any
 
 from seedbed.artifacts import SeedbedError
+from seedbed.layout import blocks
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, load, make
 from seedbed.study import Study, StudyError
 
 
-def resolve(study: Study) -> dict[str, Any]:
+def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
     """Construct all that a study names and return it as a JSON document.
 
     Returns:
         "study": the study; "environments": label -> sizes, horizon and checksums of fixed content;
-        "algorithms": environment label -> algorithm label -> every hyper-parameter.
+        "algorithms": environment label -> algorithm label -> every hyper-parameter;
+        "blocks": how the seeds are divided over jobs.
 
     Raises:
         StudyError: an argument is refused, a budget does not fit, or a metric is not computed; names the key.
@@ -35,7 +37,8 @@ def resolve(study: Study) -> dict[str, Any]:
             made = _made(algorithm.algorithm, arguments, ALGORITHMS, "algorithm", key)
             if made.lanes and (algorithm.budget < 1 or algorithm.budget % made.lanes):
                 raise StudyError(
-                    f"{key}: a budget of {algorithm.budget} steps is not a positive multiple of {made.lanes} lanes."
+                    f"{key}: a budget of {algorithm.budget} steps is not a positive multiple of "
+                    f"{made.lanes} lanes."
                 )
             algorithms[label][name] = dataclasses.asdict(made)
     _check_metrics(study)
@@ -43,6 +46,7 @@ def resolve(study: Study) -> dict[str, Any]:
         "study": study.model_dump(mode="json"),
         "environments": environments,
         "algorithms": algorithms,
+        "blocks": blocks(study, seeds_per_job),
     }
 
 

@@ -1,0 +1,71 @@
+"""The verbs: ``seedbed VERB``. Each is a thin face on a function of the package, with the same arguments."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from seedbed.artifacts import SeedbedError
+
+
+def trace(args: argparse.Namespace) -> int:
+    """Print the way from a number in the paper back to its runs."""
+    from seedbed.reporting.trace import trace
+
+    for step in trace(args.id, args.results):
+        print(step)
+    return 0
+
+
+def verify(args: argparse.Namespace) -> int:
+    """Hold all results against their checksums; exit with 1 if one differs."""
+    from seedbed.provenance.checksums import verify
+
+    problems = verify(args.checksums, args.root)
+    for problem in problems:
+        print(problem.message)
+    print(
+        f"{len(problems)} problems" if problems else "all files are as their checksums say", file=sys.stderr
+    )
+    return int(bool(problems))
+
+
+def schema(args: argparse.Namespace) -> int:
+    """Print the JSON schema of config.yaml, for editors."""
+    from seedbed.study import Config
+
+    print(json.dumps(Config.model_json_schema(), indent=2))
+    return 0
+
+
+def main() -> None:
+    """Entry point of ``seedbed``."""
+    parser = argparse.ArgumentParser(prog="seedbed", description=__doc__)
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+
+    def verb(function, **arguments):
+        added = verbs.add_parser(function.__name__, help=function.__doc__, description=function.__doc__)
+        for name, options in arguments.items():
+            added.add_argument(name, **options)
+        added.set_defaults(function=function)
+        return added
+
+    verb(trace, id={"help": "trace id, as the report's page shows it"}).add_argument(
+        "--results", type=Path, default=Path("results"), help="folder of results"
+    )
+    added = verb(verify)
+    added.add_argument("--checksums", type=Path, default=Path("results/provenance/checksums.sha256"))
+    added.add_argument(
+        "--root", type=Path, default=Path(), help="folder that the checksums' paths start from"
+    )
+    verb(schema)
+    args = parser.parse_args()
+    try:
+        raise SystemExit(args.function(args))
+    except SeedbedError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

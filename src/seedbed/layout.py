@@ -1,0 +1,60 @@
+"""Where things lie below ``results/``, listed from a study and never globbed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from seedbed.study import Study
+
+TRAINED = ("policy.safetensors", "curve.parquet", "training.parquet", "diagnostics.parquet", "run.json")
+EVALUATED = ("episodes.parquet", "steps.parquet", "evaluation.json")
+MEASURED = ("scores.parquet", "curve_scores.parquet", "costs.parquet")
+STUDY = ("study.json", "scores.parquet", "curve_scores.parquet", "costs.parquet")
+STATISTICS = ("summary", "comparisons", "curves", "incidence")
+
+Blocks = Mapping[str, Mapping[str, Mapping[str, list[int]]]]
+"""Environment label -> algorithm label -> block name -> training seeds."""
+
+
+def blocks(study: "Study", seeds_per_job: int) -> Blocks:
+    """How a study's seeds are divided over jobs."""
+    return {
+        environment: {name: study.blocks(name, seeds_per_job) for name in study.algorithms_in(environment)}
+        for environment in study.environments
+    }
+
+
+def block_folders(study: str, divided: Blocks, below: str = "results") -> list[Path]:
+    """The folder of each block of a study."""
+    return [
+        Path(below, study, environment, algorithm, block)
+        for environment, algorithms in divided.items()
+        for algorithm, named in algorithms.items()
+        for block in named
+    ]
+
+
+def block_files(study: str, divided: Blocks, *names: str) -> list[str]:
+    """Files of those names of each block of a study."""
+    return [str(folder / name) for folder in block_folders(study, divided) for name in names]
+
+
+def logs(study: str, divided: Blocks) -> list[str]:
+    """The logs of all jobs of a study up to its tables and figures."""
+    jobs = [
+        str(folder / f"{job}.log")
+        for folder in block_folders(study, divided, "results/logs")
+        for job in ("train", "evaluate", "measure")
+    ]
+    stages = ("check", "collect_scores", "analyse", "draw", "tabulate")
+    return [*jobs, *(f"results/logs/{study}/{stage}.log" for stage in stages)]
+
+
+def study_files(study: str, divided: Blocks) -> list[str]:
+    """All that is made of one study before the report, but logs."""
+    own = [*STUDY, *(f"statistics/{name}.parquet" for name in STATISTICS), *figure_files(), *table_files()]
+    return [
+        *block_files(study, divided, *TRAINED, *EVALUATED, *MEASURED),
+        *(f"results/{study}/{name}" for name in own),
+    ]

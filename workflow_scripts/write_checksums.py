@@ -1,0 +1,26 @@
+"""Write the SHA-256 of all that was made of some studies, in the format of sha256sum."""
+
+from seedbed import job
+
+
+def main(args):
+    from seedbed.artifacts import read_json
+    from seedbed.layout import study_files
+    from seedbed.provenance.checksums import write_checksums, write_deterministic
+
+    files = list(args.files)
+    for path in args.studies:
+        resolved = read_json(path)
+        files += study_files(resolved["study"]["name"], resolved["blocks"])
+    write_checksums(args.checksums, files, job.ROOT)
+    if args.deterministic:
+        write_deterministic(args.deterministic, args.checksums)
+
+
+if __name__ == "__main__":
+    parser = job.parser(__doc__)
+    parser.add_argument("--studies", required=True, nargs="+", help="input: resolved studies, JSON")
+    parser.add_argument("--files", required=True, nargs="*", help="further files")
+    parser.add_argument("--checksums", required=True, help="output: one line per file")
+    parser.add_argument("--deterministic", help="output: the lines that must be equal on a rerun")
+    job.run(main, parser)
