@@ -119,7 +119,7 @@ class MockInterview:
         question = content < 0
         self._outcome = np.where(question, action // QUESTION_KINDS, content // CONTENT_KINDS)
         self._kind = np.where(question, action % QUESTION_KINDS, QUESTION_KINDS + content % CONTENT_KINDS)
-        self._video = np.where(question, QUESTION_KINDS * k + CONTENT_KINDS * self._outcome, action)
+        self._video = np.where(question, self.content(self._outcome, 0), action)
         difficulty = np.minimum(self._kind, QUESTION_KINDS - 1)
         self._items = np.where(question, np.array(c.items)[difficulty], 1).astype(np.float64)
         starts = np.cumsum((0, *c.items[:-1]))
@@ -162,6 +162,14 @@ class MockInterview:
     def content_checksums(self) -> dict[str, str]:
         """SHA-256 of the fixed question bank and content; {} if each episode draws its own."""
         return {} if self.material is None else checksums(self.constants, self.material)
+
+    def question(self, outcome: np.ndarray, difficulty: np.ndarray) -> np.ndarray:
+        """The action that asks a question, [...]."""
+        return QUESTION_KINDS * outcome + difficulty
+
+    def content(self, outcome: np.ndarray, modality: np.ndarray) -> np.ndarray:
+        """The action that shows content, [...]."""
+        return QUESTION_KINDS * self.constants.learning_outcomes + CONTENT_KINDS * outcome + modality
 
     def effectiveness(self, state: InterviewState) -> np.ndarray:
         """Mean gain from each content at mastery 0 without frustration, [..., K, 6]; [K, 6] if fixed."""
