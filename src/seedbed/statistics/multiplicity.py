@@ -45,7 +45,8 @@ def adjust(pvalues, method: str = "holm") -> AdjustedPvalues:
     if inside.any():
         from statsmodels.stats.multitest import multipletests  # slow to import, wanted by comparisons only
 
-        adjusted[inside] = np.minimum(multipletests(p[inside], method=METHODS[method])[1], 1.0)
+        with np.errstate(divide="ignore"):  # sidak takes log(1 - p), and p = 1 is allowed
+            adjusted[inside] = np.minimum(multipletests(p[inside], method=METHODS[method])[1], 1.0)
     return AdjustedPvalues(adjusted, method, int(inside.sum()))
 
 
