@@ -135,7 +135,7 @@ BLOCK = "results/study/environment/ppo/seeds-0-3"
         *((f"results/report/{name}", False) for name in ("paper.md", "paper.tex", "paper.pdf", "index.html")),
         *((f"results/provenance/{name}", False) for name in (
             "hardware.json", "software.json", "code.json", "checksums.sha256", "deterministic.sha256",
-            "checklist.md", "checklist.json", "ro-crate-metadata.json")),
+            "checklist.md", "checklist.json", "report_inputs.sha256", "ro-crate-metadata.json")),
         *((f"results/provenance/{name}", True) for name in (
             "configuration.yaml", "content.json", "seeds.json")),
         (f"results/logs/{BLOCK[8:]}/train.log", False),

@@ -11,7 +11,7 @@ from seedbed.artifacts import ArtifactError, atomic, sha256
 _MEASURED_NAMES = {"run.json", "evaluation.json"}
 _MEASURED_STEMS = {
     *("checklist", "checksums", "code", "costs", "deterministic", "hardware", "software"),
-    *("ro-crate-metadata",),
+    *("report_inputs", "ro-crate-metadata"),
 }
 _MEASURED_FOLDERS = (("results", "benchmarks"), ("results", "logs"))
 _ESCAPES = {b"\\": b"\\\\", b"\n": b"\\n", b"\r": b"\\r"}
