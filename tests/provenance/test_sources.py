@@ -1,5 +1,6 @@
 """The static reader must find every file a program executes, and its digest must know content only."""
 
+import ast
 import json
 import os
 import subprocess
@@ -200,17 +201,32 @@ def test_check_refuses_a_source_edited_after_planning(tmp_path):
         sources.check(entry, package, (), expected)
 
 
-def test_reading_sixty_files_takes_less_than_a_tenth_of_a_second(tmp_path):
+def fastest(function) -> float:
+    """CPU seconds of the fastest of five calls."""
+    took = []
+    for _ in range(5):
+        start = time.process_time()
+        function()
+        took.append(time.process_time() - start)
+    return min(took)
+
+
+def test_sixty_files_cost_little_more_than_parsing_each_once(tmp_path):
+    """Measured against parsing alone, as absolute times depend on the machine (0.05 to 0.1 s)."""
     body = "import numpy\nfrom pack import m{}\n" + "def f(x):\n    return [i + 1 for i in x if i > 2]\n" * 60
     files = {f"src/pack/m{i}.py": body.format((i + 1) % 60) for i in range(60)}
     package = tree(tmp_path, {**files, "src/pack/__init__.py": "", "scripts/go.py": "import pack.m0"})
-    took = []
-    for _ in range(5):
-        sources._PARSED.clear()
-        start = time.process_time()
+
+    def read() -> None:
         assert len(sources.closure(tmp_path / "scripts/go.py", package)) == 62
-        took.append(time.process_time() - start)
-    assert min(took) < 0.1
+
+    def read_anew() -> None:
+        sources._PARSED.clear()
+        read()
+
+    parsing = fastest(lambda: [ast.parse(text) for text in files.values()])
+    assert fastest(read_anew) < 2 * parsing
+    assert fastest(read) < parsing / 2
 
 
 def test_the_reader_itself_imports_no_third_party_package():

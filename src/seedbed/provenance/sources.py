@@ -69,37 +69,36 @@ def closure(entry: str | Path, package_root: str | Path, extra: Iterable[str] = 
     inside = package in entry.parents
     folders = [] if inside else [entry.parent]
     roots = [_root(folder) for folder in (*folders, package.parent, package.parent.parent)]
-    start = Source(entry.relative_to(package.parent).as_posix() if inside else entry.name, entry)
-    waiting: list[tuple[Source, str]] = [(start, _dotted(start.name) if inside else "")]
+    start = entry.relative_to(package.parent).as_posix() if inside else entry.name
+    waiting = [(start, str(entry))]
     for name in extra:
         module = name.partition(":")[0]
         found = _find(module, roots)
         if not found:
             roots.append(_installed_root(module))
             found = _find(module, roots)
-        if not found or _dotted(found[-1].name) != module:
+        if not found or _dotted(found[-1][0]) != module:
             raise _error(
                 f"The module '{module}' that the study names cannot be found as a file. Put it into the "
                 f"project's folder or on the Python path (PYTHONPATH)."
             )
-        waiting += [(source, _dotted(source.name)) for source in found]
-    seen: set[Path] = set()
+        waiting += found
     asked: set[str] = set()
-    sources = []
+    sources: dict[str, Source] = {}
     while waiting:
-        source, dotted = waiting.pop()
-        if source.path in seen:
+        name, path = waiting.pop()
+        if path in sources:
             continue
-        seen.add(source.path)
-        sources.append(source)
-        if source.path.suffix != ".py":
+        sources[path] = source = Source(name, Path(path))
+        if not name.endswith(".py"):
             continue
-        parent = dotted if source.path.name == "__init__.py" else dotted.rpartition(".")[0]
-        for name in _names(_imports(source.path, _read(source.path)), parent, roots):
-            if name not in asked:
-                asked.add(name)
-                waiting += [(found, _dotted(found.name)) for found in _find(name, roots)]
-    return tuple(sorted(sources))
+        dotted = "" if source.path == entry and not inside else _dotted(name)
+        parent = dotted if name.endswith("/__init__.py") else dotted.rpartition(".")[0]
+        for wanted in _names(_imports(source.path, _read(source.path)), parent, roots):
+            if wanted not in asked:
+                asked.add(wanted)
+                waiting += _find(wanted, roots)
+    return tuple(sorted(sources.values()))
 
 
 def digest(sources: Sequence[Source]) -> str:
@@ -172,43 +171,42 @@ def _names(imports: Iterable[_Import], parent: str, roots: list[_Root]) -> Itera
 
 def _submodules(package: str, roots: list[_Root]) -> Iterator[str]:
     found = _find(package, roots)
-    if found and found[-1].path.name == "__init__.py":
-        for path in found[-1].path.parent.iterdir():
-            yield f"{package}.{path.name.partition('.')[0]}"
+    if found and found[-1][0].endswith("/__init__.py"):
+        for name in os.listdir(os.path.dirname(found[-1][1])):
+            yield f"{package}.{name.partition('.')[0]}"
 
 
-def _find(name: str, roots: list[_Root]) -> list[Source]:
-    """The files that importing a name executes, outermost package first; [] if it is not one of ours."""
-    parts = name.split(".")
+def _find(module: str, roots: list[_Root]) -> list[tuple[str, str]]:
+    """Name and path of each file that importing a module executes, outermost first; [] if it is not ours."""
+    parts = module.split(".")
     for root in roots:
-        if parts[0] in root.names and (found := _find_below(root.folder, parts)):
-            return found
+        if parts[0] in root.names and (found := _find_below(str(root.folder), parts)):
+            return [(name, f"{root.folder}/{name}") for name in found]
     return []
 
 
-@functools.cache
-def _suffixes() -> tuple[str, ...]:
-    return (".py", *importlib.machinery.EXTENSION_SUFFIXES)
+_SUFFIXES = (".py", *importlib.machinery.EXTENSION_SUFFIXES)
 
 
-def _find_below(root: Path, parts: list[str]) -> list[Source]:
-    """Files of the longest part of a name that exists below a folder.
+def _find_below(root: str, parts: list[str]) -> list[str]:
+    """Files of the longest part of a module's name that exists below a folder, relative to it.
 
     Folders without ``__init__.py`` are namespace packages: they lead on, but settle nothing by themselves.
+    Strings and os.path instead of pathlib, as most of a plan's reading time is spent here.
     """
-    found: list[Source] = []
-    folder = root
+    found = []
+    name = ""
     for part in parts:
-        if (init := folder / part / "__init__.py").is_file():
-            found.append(Source(init.relative_to(root).as_posix(), init))
-        else:
-            files = (folder / (part + suffix) for suffix in _suffixes())
-            if file := next((file for file in files if file.is_file()), None):
-                found.append(Source(file.relative_to(root).as_posix(), file))
-                break
-            if not (folder / part).is_dir():
-                break
-        folder = folder / part
+        name = f"{name}/{part}" if name else part
+        if os.path.isfile(f"{root}/{name}/__init__.py"):
+            found.append(f"{name}/__init__.py")
+            continue
+        file = next((name + end for end in _SUFFIXES if os.path.isfile(f"{root}/{name}{end}")), None)
+        if file:
+            found.append(file)
+            break
+        if not os.path.isdir(f"{root}/{name}"):
+            break
     return found
 
 
