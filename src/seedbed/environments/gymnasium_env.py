@@ -76,7 +76,7 @@ class DynamicsVectorEnv(gymnasium.vector.VectorEnv):
 
     ``reset(seed=s)`` gives environment i the tape that ``DynamicsEnv.reset(seed=s + i)`` draws; a list holds
     one seed per environment. Under ``NEXT_STEP`` (the default) the step after an end is the reset; under
-    ``DISABLED`` the caller resets, with ``options={"reset_mask": [num_envs] bool}`` for some environments only.
+    ``DISABLED`` the caller resets, with ``options={"reset_mask": [num_envs] bool}`` for some of them only.
 
     Args:
         dynamics: the environment.
