@@ -59,6 +59,31 @@ class NetworkPolicy:
             raise ValueError(f"{type(self).__name__} acts {' or '.join(self.modes)}, not '{mode}'.")
         return type(self)(self.seeds, self.sizes, self.activation, self.parameters, self.options, mode)
 
+    def of(self, seeds: Sequence[int]) -> Self:
+        """The policy of some of its seeds, in the order asked for.
+
+        Raises:
+            ValueError: it holds no such seed.
+        """
+        if unknown := [seed for seed in seeds if seed not in self.seeds]:
+            raise ValueError(f"The policy holds the seeds {self.seeds}, not {unknown}.")
+        parameters = self.parameters[[self.seeds.index(seed) for seed in seeds]]
+        return type(self)(seeds, self.sizes, self.activation, parameters, self.options, self.mode)
+
+    @classmethod
+    def concatenate(cls, policies: Sequence[Self]) -> Self:
+        """Blocks of seeds as one.
+
+        Raises:
+            ValueError: they differ in more than seeds and parameters, or share a seed.
+        """
+        shapes = {(part.sizes, part.activation, str(part.options), part.mode) for part in policies}
+        seeds = [seed for part in policies for seed in part.seeds]
+        if len(shapes) != 1 or len(set(seeds)) != len(seeds):
+            raise ValueError(f"These blocks are no parts of one policy: seeds {seeds}, shapes {shapes}.")
+        first, parameters = policies[0], torch.cat([part.parameters for part in policies])
+        return cls(seeds, first.sizes, first.activation, parameters, first.options, first.mode)
+
     @torch.inference_mode()
     def outputs(self, observation: np.ndarray) -> torch.Tensor:
         """The network's outputs [S, L, actions] for observations [S, L, *observation_shape].

@@ -35,6 +35,9 @@ class PPO:
     anneal_learning_rate: bool = Field(
         True, description="Lower the step size linearly to 0 over the budget (detail 4)."
     )
+    reward_scale: float = Field(
+        1.0, gt=0, description="Rewards are multiplied by it, so that values stay near 1 in size."
+    )
     gamma: float = Field(0.99, ge=0, le=1, description="Discount (paper, table 3).")
     gae_lambda: float = Field(
         0.95, ge=0, le=1, description="Lambda of the advantage estimate (Schulman et al. 2016)."
@@ -117,7 +120,8 @@ class PPO:
             rollout.log_probability[:, t] = probabilities.gather(2, action.unsqueeze(2)).squeeze(2).log()
             if mask is not None:
                 rollout.mask[:, t] = mask
-            rollout.reward[:, t], rollout.next_observation[:, t] = step.reward, step.final_observation
+            rollout.reward[:, t] = self.reward_scale * step.reward
+            rollout.next_observation[:, t] = step.final_observation
             rollout.terminated[:, t] = step.terminated
             rollout.ended[:, t] = step.terminated | step.truncated
         return rollout
