@@ -75,8 +75,8 @@ class PlannerIndex:
     The ability at the start is tracked on a grid from the answers. A question on the outcome of lowest
     mastery is worth its expected reward plus ``mastery_value`` per expected mastery gained, less
     ``blueprint_weight`` per L1 distance to the wanted shares; content is worth its expected reward plus
-    ``mastery_value`` per gain. Above frustration 0.75 content comes first. The defaults had the highest return
-    on tuning learners of the preset "default" (benchmarks/planner_tuning.py).
+    ``mastery_value`` per gain. Above frustration 0.75 content comes first. The defaults had the highest
+    return on tuning learners of the preset "default" (benchmarks/planner_tuning.py).
 
     Args:
         mastery_value: worth of one unit of mastery beyond its reward, for ending earlier.

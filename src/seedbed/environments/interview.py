@@ -214,7 +214,7 @@ class MockInterview:
             shown=np.zeros((*shape, QUESTION_KINDS + 1), np.int64),
             answer=np.full(shape, -1),
             steps=np.zeros(shape, np.int64),
-            limit=noise[..., k + 1].astype(np.int64),
+            limit=np.maximum(noise[..., k + 1].astype(np.int64), 1),  # a lane without an episode has no noise
             material=noise[..., k + 2 :].reshape(*shape, 4, size).copy(),
         )
 
