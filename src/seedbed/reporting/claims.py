@@ -1,0 +1,207 @@
+"""Sentences about differences, made only where the statistics carry them.
+
+A claim needs its decision, n, difference with interval, corrected p and effect with interval; without one of
+them no claim is made, and the sentence says why. That no difference was found is never said to be equality.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from seedbed.reporting.formatting import (
+    NO_BREAK,
+    finite,
+    interval,
+    listed,
+    number,
+    one_line,
+    p_equals,
+    several,
+    signed,
+    with_unit,
+)
+from seedbed.reporting.study_results import StudyResults
+from seedbed.reporting.trace import Source
+
+if TYPE_CHECKING:
+    from seedbed.metrics.base import Metric
+
+REQUIRED = (
+    "difference",
+    "difference_low",
+    "difference_high",
+    "p_corrected",
+    "d_av",
+    "d_av_low",
+    "d_av_high",
+)
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "bonferroni": "Bonferroni"}
+DECIDED = ("a better", "b better", "undecided")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence in plain text, with the row that carries it."""
+
+    identity: str
+    text: str
+    sources: tuple[Source, ...]
+
+
+def missing_support(row: Mapping) -> list[str]:
+    """The columns that a claim needs and this comparison lacks."""
+    lacking = [name for name in REQUIRED if not finite(row[name])]
+    return lacking + ([] if row["n"] >= 2 else ["n"]) + ([] if row["decision"] in DECIDED else ["decision"])
+
+
+def difference_unit(metric: "Metric") -> str:
+    """The unit of a difference; that of percentages is the percentage point."""
+    return "percentage points" if metric.unit == "%" else metric.unit
+
+
+def effect_size(row: Mapping) -> str:
+    """The effect in one word; its direction is in the decision."""
+    return one_line(row["effect_label"]).split(",")[0]
+
+
+def evidence(row: Mapping, metric: "Metric", confidence: float) -> str:
+    """Difference with percentage and interval, corrected p, effect with interval and n, of a comparison."""
+    unit = with_unit(difference_unit(metric))
+    percent = f", {signed(row['percent'], 1)}{NO_BREAK}%" if finite(row["percent"]) else ""
+    low, high = (signed(row[name], metric.decimals) for name in ("difference_low", "difference_high"))
+    correction = CORRECTIONS.get(row["correction"], row["correction"])
+    return (
+        f"{signed(row['difference'], metric.decimals)}{unit}{percent}, "
+        f"{100 * confidence:g}{NO_BREAK}% interval {low} to {high}, "
+        f"{p_equals(row['p_corrected'])} after {correction} correction, d_av = {number(row['d_av'])} "
+        f"{interval(row['d_av_low'], row['d_av_high'])} ({effect_size(row)}), "
+        f"n = {several(int(row['n']), 'seed')}"
+    )
+
+
+def comparison_sentence(
+    row: Mapping, metric: "Metric", titles: Mapping[str, str], confidence: float = 0.95
+) -> str:
+    """What one row of the comparisons table says, as one sentence of plain text.
+
+    Args:
+        row: a row of comparisons.parquet; the difference is a minus b.
+        metric: of the row: title, unit, direction, decimals.
+        titles: algorithm label -> name in the text.
+        confidence: level of the intervals in the row.
+    """
+    a, b = titles[row["algorithm_a"]], titles[row["algorithm_b"]]
+    what = in_sentence(metric.title)
+    if row["decision"] == "not testable":
+        reason = one_line(row["note"]).removeprefix("not testable: ") or "the test could not be made"
+        return f"In {what}, {a} and {b} could not be compared: {reason}."
+    lacking = missing_support(row)
+    if lacking:
+        return f"In {what}, nothing is claimed about {a} and {b}: the comparison lacks {listed(lacking)}."
+    if row["decision"] == "undecided":
+        size = max(abs(row["difference_low"]), abs(row["difference_high"]))
+        largest = number(size, metric.decimals) + with_unit(difference_unit(metric))
+        return (
+            f"In {what}, no difference could be shown between {a} and {b} "
+            f"({evidence(row, metric, confidence)}); a difference of {largest} is not excluded."
+        )
+    better, worse = (a, b) if row["decision"] == "a better" else (b, a)
+    return (
+        f"In {what}, where {row['better_is']} is better, {better} is better than {worse} "
+        f"({a} minus {b}: {evidence(row, metric, confidence)})."
+    )
+
+
+def interpretation(row: Mapping, titles: Mapping[str, str]) -> str:
+    """The decision in a few words, for a table: who is better and how large the effect is."""
+    if row["decision"] == "not testable" or missing_support(row):
+        return "not testable"
+    if row["decision"] == "undecided":
+        return "no difference shown"
+    better = titles[row["algorithm_a"] if row["decision"] == "a better" else row["algorithm_b"]]
+    return f"{better} better ({effect_size(row)})"
+
+
+def in_sentence(title: str) -> str:
+    """A title inside a sentence: its first letter small, unless the word is a name or an abbreviation."""
+    first = title.split(" ")[0]
+    return title if len(first) > 1 and first[1:] != first[1:].lower() else title[:1].lower() + title[1:]
+
+
+def titles_of(results: StudyResults) -> dict[str, str]:
+    """Label -> name in the text, of algorithms and environments."""
+    labels = [*results.study.algorithms, *results.study.environments]
+    return {label: one_line(results.study.title_of(label)) for label in labels}
+
+
+def comparison_source(results: StudyResults, row: Mapping) -> Source:
+    """Where a comparison stands, and the scores behind it."""
+    sides = (row["algorithm_a"], row["algorithm_b"])
+    return Source(
+        f"{results.study.name}/statistics/comparisons.parquet",
+        {name: row[name] for name in ("environment", "family", "metric", "algorithm_a", "algorithm_b")},
+        ("n", *REQUIRED, "percent", "effect_label", "decision"),
+        tuple(
+            {
+                "environment": row["environment"],
+                "algorithm": label,
+                "policy_mode": results.mode(row["environment"], label),
+                "metric": row["metric"],
+            }
+            for label in sides
+        ),
+    )
+
+
+def claims(results: StudyResults, environment: str, family: str) -> list[Claim]:
+    """One sentence per comparison of a family, in the order of the table."""
+    titles, confidence = titles_of(results), results.settings.confidence
+    made = []
+    for row in results.family(environment, family):
+        identity = (
+            f"{results.study.name}/claim/{environment}/{family}/{row['metric']}/"
+            f"{row['algorithm_a']}-against-{row['algorithm_b']}"
+        )
+        sentence = comparison_sentence(row, results.metrics[row["metric"]], titles, confidence)
+        made.append(Claim(identity, sentence, (comparison_source(results, row),)))
+    return made
+
+
+def key_finding(results: StudyResults, environment: str) -> Claim:
+    """What the primary comparisons of one environment say together, with all their evidence."""
+    titles = titles_of(results)
+    plan = results.study.statistics
+    metric = results.metrics[plan.primary[environment]]
+    rows = results.family(environment, "primary")
+    sources = tuple(comparison_source(results, row) for row in rows)
+    where = f"In {titles[environment]}, {in_sentence(metric.title)}"
+    identity = f"{results.study.name}/finding/{environment}"
+    if not rows:
+        return Claim(identity, f"{where}: no algorithm was declared for comparison with the baseline.", ())
+    groups = _grouped(rows, metric, titles, results.settings.confidence)
+    baseline = titles[plan.baseline]
+    endings = {
+        "better": f"better than {baseline}",
+        "worse": f"worse than {baseline}",
+        "undecided": f"no difference from {baseline} could be shown",
+        "not testable": "not testable",
+    }
+    parts = [f"{endings[kind]}: {listed(groups[kind])}" for kind in endings if groups[kind]]
+    direction = f"({metric.better} is better)"
+    return Claim(identity, f"{where} {direction}: {'; '.join(parts)}.", sources)
+
+
+def _grouped(
+    rows: list[dict[str, Any]], metric: "Metric", titles: Mapping[str, str], confidence: float
+) -> dict[str, list[str]]:
+    """Algorithms a by what was decided about them, each with its evidence in brackets."""
+    groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": [], "not testable": []}
+    kinds = {"a better": "better", "b better": "worse", "undecided": "undecided"}
+    for row in rows:
+        kind = "not testable" if missing_support(row) else kinds[row["decision"]]
+        if kind == "not testable":
+            words = one_line(row["note"]).removeprefix("not testable: ") or "a statistic is missing"
+        else:
+            words = evidence(row, metric, confidence)
+        groups[kind].append(f"{titles[row['algorithm_a']]} ({words})")
+    return groups

@@ -1,0 +1,160 @@
+"""What limits the conclusions, found in the results themselves."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from seedbed.reporting.claims import Claim, comparison_source, difference_unit, in_sentence, titles_of
+from seedbed.reporting.formatting import (
+    MINUS,
+    NO_BREAK,
+    finite,
+    listed,
+    number,
+    one_line,
+    several,
+    signed,
+    with_unit,
+)
+from seedbed.reporting.metric_tables import summary_source
+from seedbed.reporting.study_results import StudyResults
+from seedbed.reporting.trace import Source
+
+WIDE = 0.1
+"""An undecided comparison is called wide if its interval reaches beyond this share of the baseline's mean."""
+
+
+def limitations(results: StudyResults) -> list[Claim]:
+    """One sentence per limitation of a study, each with the rows that show it."""
+    found = [
+        *_few_seeds(results),
+        *_missing_runs(results),
+        *(claim for environment in results.study.environments for claim in _tests(results, environment)),
+        *(claim for environment in results.study.environments for claim in _censoring(results, environment)),
+        *_code(results.runs),
+    ]
+    prefix = f"{results.study.name}/limitation"
+    return [Claim(f"{prefix}/{index + 1}", claim.text, claim.sources) for index, claim in enumerate(found)]
+
+
+def _few_seeds(results: StudyResults) -> Iterator[Claim]:
+    count = len(results.study.seeds)
+    source = Source(f"{results.study.name}/study.json", {"key": "study/seeds"})
+    if count == 1:
+        yield _claim(
+            "There is one training seed: no spread between seeds is known and nothing could be tested.",
+            source,
+        )
+    elif count < 10:
+        yield _claim(
+            f"There are {several(count, 'training seed')}: standard deviations and tests rest on few runs.",
+            source,
+        )
+
+
+def _missing_runs(results: StudyResults) -> Iterator[Claim]:
+    expected = set(results.study.seeds)
+    titles = titles_of(results)
+    for environment in results.study.environments:
+        for label in results.algorithms(environment):
+            rows = results.scores
+            rows = rows[(rows.environment == environment) & (rows.algorithm == label)]
+            lost = sorted(expected - set(rows.seed))
+            if lost:
+                yield _claim(
+                    f"{titles[label]} in {titles[environment]} lacks {several(len(lost), 'seed')} "
+                    f"({', '.join(map(str, lost))})."
+                )
+    names = {results.study.statistics.primary[environment] for environment in results.study.environments}
+    rows = results.scores[results.scores.metric.isin(names) & (results.scores.status != "ok")]
+    for (environment, label, status), part in rows.groupby(["environment", "algorithm", "status"], sort=True):
+        yield _claim(
+            f"{titles[label]} in {titles[environment]} has no value of the primary metric for "
+            f"{several(part.seed.nunique(), 'seed')}: {one_line(status)}."
+        )
+
+
+def _tests(results: StudyResults, environment: str) -> Iterator[Claim]:
+    titles = titles_of(results)
+    where = titles[environment]
+    for family in results.families(environment):
+        part = results.family(environment, family)
+        kept = [row for row in part if row["decision"] == "not testable"]
+        if kept:
+            sources = tuple(comparison_source(results, row) for row in kept)
+            yield _claim(
+                f"In {where}, {len(kept)} of {several(len(part), 'comparison')} of the family {family} "
+                f"could not be tested.",
+                *sources,
+            )
+        hopeless = [row for row in part if one_line(row["note"]).startswith("cannot succeed")]
+        if hopeless:
+            why = one_line(hopeless[0]["note"]).split(";")[0].removeprefix("cannot succeed: ")
+            yield _claim(
+                f"In {where}, {len(hopeless)} of {several(len(part), 'comparison')} of the family {family} "
+                f"could not have been significant whatever the data: {why}.",
+                *(comparison_source(results, row) for row in hopeless),
+            )
+    for row in results.family(environment, "primary"):
+        yield from _wide(results, row)
+        if row["unpaired_seeds"] > 0:
+            pair = f"{titles[row['algorithm_a']]} and {titles[row['algorithm_b']]}"
+            yield _claim(
+                f"In {where}, {several(int(row['unpaired_seeds']), 'seed')} of {pair} have a score on "
+                f"one side only and were left out of their comparison.",
+                comparison_source(results, row),
+            )
+
+
+def _wide(results: StudyResults, row: Any) -> Iterator[Claim]:
+    if row["decision"] != "undecided" or not (finite(row["difference_low"]) and finite(row["mean_b"])):
+        return
+    reach = max(abs(row["difference_low"]), abs(row["difference_high"]))
+    if reach <= WIDE * abs(row["mean_b"]):
+        return
+    titles = titles_of(results)
+    metric = results.metrics[row["metric"]]
+    low, high = (signed(row[name], metric.decimals) for name in ("difference_low", "difference_high"))
+    yield _claim(
+        f"In {titles[row['environment']]}, the interval of {titles[row['algorithm_a']]} {MINUS} "
+        f"{titles[row['algorithm_b']]} in {in_sentence(metric.title)} is wide: {low} to {high}"
+        f"{with_unit(difference_unit(metric))}, up to "
+        f"{number(100 * reach / abs(row['mean_b']), 0)}{NO_BREAK}% of the mean of "
+        f"{titles[row['algorithm_b']]}.",
+        comparison_source(results, row),
+    )
+
+
+def _censoring(results: StudyResults, environment: str) -> Iterator[Claim]:
+    """Where the primary metric is a time until an event that some episodes never reach."""
+    titles = titles_of(results)
+    metric = results.metrics[results.study.statistics.primary[environment]]
+    if not metric.reached or metric.reached not in results.metrics:
+        return
+    parts, sources = [], []
+    for label in results.algorithms(environment):
+        row = results.summary_row(environment, label, metric.reached)
+        if row is not None and row["n"] > 0 and row["mean"] < 1:
+            share = number(100 * (1 - row["mean"]), 1)
+            parts.append(f"{share}{NO_BREAK}% for {titles[label]}")
+            sources.append(summary_source(results, row, ("n", "mean")))
+    if parts:
+        yield _claim(
+            f"In {titles[environment]}, {in_sentence(metric.title)} is censored: on average over seeds, "
+            f"the event does not happen in {listed(parts)} of the episodes.",
+            *sources,
+        )
+
+
+def _code(runs: Sequence[Any]) -> Iterator[Claim]:
+    codes = [run["code"] for run in runs]
+    if any(code.get("dirty") for code in codes):
+        yield _claim("Some runs were made from a checkout with changes that are not committed.")
+    commits = {code.get("commit") for code in codes}
+    if len(commits) > 1:
+        yield _claim(f"The runs come from {len(commits)} different versions of the code.")
+    if None in commits:
+        yield _claim("The version of the code is not known for all runs.")
+
+
+def _claim(text: str, *sources: Any) -> Claim:
+    return Claim("", text, tuple(sources))
