@@ -1,11 +1,16 @@
 """./run: what it starts, where it works from, and what it says when something is missing."""
 
 import json
+import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def report(result: subprocess.CompletedProcess[str]) -> dict:
@@ -38,13 +43,38 @@ def test_test_is_pytest(built: Path, launch) -> None:
     assert (call["program"], call["arguments"], call["threads"]) == ("pytest.py", ["-m", "slow"], "1")
 
 
-@pytest.mark.parametrize(
-    "verb",
-    ["evaluate", "audit", "import", "show", "explain", "verify", "trace", "compare", "archive", "new-study"],
-)
-def test_verbs_are_the_command_line_tools(built: Path, verb: str, launch) -> None:
-    call = report(launch(built, verb, "--some", "a b"))
-    assert (call["program"], call["arguments"]) == ("seedbed", [verb, "--some", "a b"])
+def launcher_verbs() -> list[str]:
+    return re.search(r'^verbs="(.*)"', (ROOT / "run").read_text(), re.MULTILINE).group(1).split()
+
+
+def test_verbs_are_the_command_line_tools(built: Path, launch) -> None:
+    for verb in launcher_verbs():
+        call = report(launch(built, verb, "--some", "a b"))
+        assert (call["program"], call["arguments"]) == ("seedbed", [verb, "--some", "a b"])
+
+
+def test_the_launcher_knows_every_verb() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "seedbed.cli", "--help"],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    verbs = re.findall(r"^    ([a-z][a-z-]*)(?:  |$)", shown.stdout, re.MULTILINE)
+    assert sorted(launcher_verbs()) == sorted(verbs), (
+        "the list `verbs` in ./run is to be that of the command line"
+    )
+
+
+def test_no_rule_is_called_as_a_verb() -> None:
+    rules = [
+        name
+        for file in (ROOT / "Snakefile", *(ROOT / "rules").glob("*.smk"))
+        for name in re.findall(r"^\s*(?:rule|checkpoint)\s+(\w+):", file.read_text(), re.MULTILINE)
+    ]
+    assert rules
+    assert not set(rules) & {"test", *(verb.replace("-", "_") for verb in launcher_verbs())}
 
 
 def test_works_from_anywhere_and_through_a_link(built: Path, tmp_path: Path, environment) -> None:
