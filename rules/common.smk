@@ -1,7 +1,7 @@
 """What all stages share: the validated configuration, names of files, and digests of sources."""
 
 import json
-import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from seedbed.artifacts import SeedbedError
 from seedbed import layout
 from seedbed.provenance import run_lock, sources
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location
+from seedbed.settings import evaluation_settings, training_settings
 from seedbed.study import load_config, load_study
 
 try:
@@ -23,8 +24,8 @@ except SeedbedError as error:
     raise WorkflowError(str(error)) from None
 
 BLOCKS = {name: layout.blocks(study, CONFIG.seeds_per_job) for name, study in STUDIES.items()}
-BLOCK = "results/{study}/{environment}/{algorithm}/{block}"
-BLOCK_LOG = "results/logs/{study}/{environment}/{algorithm}/{block}"
+BLOCK = layout.BLOCK
+BLOCK_LOG = BLOCK.replace("results/", "results/logs/", 1)
 
 
 wildcard_constraints:
@@ -37,7 +38,7 @@ wildcard_constraints:
 shell.executable("bash")
 # Children import the package of this checkout and stay on one thread, whatever the caller's shell says.
 shell.prefix(
-    f"set -euo pipefail; export PYTHONPATH='{ROOT}/src:{ROOT}' OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 "
+    f"set -euo pipefail; export PYTHONPATH={shlex.quote(f'{ROOT}/src:{ROOT}')} OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 "
     f"OPENBLAS_NUM_THREADS=1; "
 )
 
@@ -61,39 +62,16 @@ def as_json(value):
     return json.dumps(value, sort_keys=True)
 
 
-def seeds_of(wildcards):
-    """Training seeds of a block."""
-    return BLOCKS[wildcards.study][wildcards.environment][wildcards.algorithm][wildcards.block]
+def block_settings(settings, wildcards):
+    """The settings of one block's job, as JSON."""
+    cell = (wildcards.environment, wildcards.algorithm)
+    seeds = BLOCKS[wildcards.study][cell[0]][cell[1]][wildcards.block]
+    return as_json(settings(STUDIES[wildcards.study], *cell, wildcards.block, seeds))
 
 
 def block_files(study, *names):
     """Those files of every block of a study."""
     return layout.block_files(study, BLOCKS[study], *names)
-
-
-def every_study(pattern, **wildcards):
-    """A pattern expanded over all studies."""
-    return expand(pattern, study=list(STUDIES), **wildcards)
-
-
-def environment_entry(wildcards):
-    entry = STUDIES[wildcards.study].environments[wildcards.environment]
-    return {
-        "label": wildcards.environment,
-        "environment": entry.environment,
-        "arguments": entry.arguments,
-    }
-
-
-def algorithm_entry(wildcards):
-    study = STUDIES[wildcards.study]
-    entry = study.algorithms[wildcards.algorithm]
-    return {
-        "label": wildcards.algorithm,
-        "algorithm": entry.algorithm,
-        "arguments": study.arguments(wildcards.algorithm, wildcards.environment),
-        "budget": entry.budget,
-    }
 
 
 def block_modules(wildcards):

@@ -1,21 +1,6 @@
 """Evaluate policies on the test episodes."""
 
 
-def evaluation_settings(wildcards):
-    plan = STUDIES[wildcards.study].evaluation
-    return as_json(
-        {
-            "study": wildcards.study,
-            "environment": environment_entry(wildcards),
-            "algorithm": algorithm_entry(wildcards),
-            "block": wildcards.block,
-            "seeds": seeds_of(wildcards),
-            "episodes": plan.test.reset_seeds or plan.test.episodes,
-            "lanes": plan.lanes,
-        }
-    )
-
-
 rule evaluate:
     input:
         policy=f"{BLOCK}/policy.safetensors",
@@ -33,7 +18,7 @@ rule evaluate:
         mem_mb=2000,
         runtime=60,
     params:
-        settings=evaluation_settings,
+        settings=lambda wildcards: block_settings(evaluation_settings, wildcards),
         modules=block_modules,
         source=lambda wildcards: source("evaluate.py", *block_modules(wildcards)),
     shell:

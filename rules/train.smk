@@ -1,24 +1,6 @@
 """Check a study, then train: one job per environment, algorithm and block of seeds."""
 
 
-def training_settings(wildcards):
-    plan = STUDIES[wildcards.study].evaluation
-    return as_json(
-        {
-            "study": wildcards.study,
-            "environment": environment_entry(wildcards),
-            "algorithm": algorithm_entry(wildcards),
-            "block": wildcards.block,
-            "seeds": seeds_of(wildcards),
-            "curve": {
-                "every": plan.curve.every,
-                "episodes": plan.curve.reset_seeds or plan.curve.episodes,
-                "lanes": plan.lanes,
-            },
-        }
-    )
-
-
 rule check:
     output:
         study="results/{study}/study.json",
@@ -57,7 +39,7 @@ rule train:
         mem_mb=training_resource("mem_mb"),
         runtime=training_resource("runtime"),
     params:
-        settings=training_settings,
+        settings=lambda wildcards: block_settings(training_settings, wildcards),
         modules=block_modules,
         source=lambda wildcards: source("train.py", *block_modules(wildcards)),
     shell:

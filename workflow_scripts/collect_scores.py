@@ -10,8 +10,11 @@ def main(args):
     from seedbed.layout import block_files
     from seedbed.metrics.base import CURVE_SCORE_COLUMNS, collect, load_metrics
     from seedbed.provenance.costs import COST_COLUMNS
+    from seedbed.settings import check_runs
+    from seedbed.study import Study
 
     resolved = read_json(args.study)
+    check_runs(Study.model_validate(resolved["study"]), resolved["blocks"])
 
     def tables(name, columns):
         files = block_files(resolved["study"]["name"], resolved["blocks"], name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from seedbed.study import Study
 
+BLOCK = "results/{study}/{environment}/{algorithm}/{block}"
 TRAINED = ("policy.safetensors", "curve.parquet", "training.parquet", "diagnostics.parquet", "run.json")
 EVALUATED = ("episodes.parquet", "steps.parquet", "evaluation.json")
 MEASURED = ("scores.parquet", "curve_scores.parquet", "costs.parquet")
