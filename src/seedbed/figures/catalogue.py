@@ -1,0 +1,23 @@
+"""Every figure by name: pure functions of the statistics tables and the study."""
+
+from collections.abc import Callable
+
+from matplotlib.figure import Figure
+
+from seedbed.figures.bars import bars
+from seedbed.figures.difficulty_mix import difficulty_mix
+from seedbed.figures.gain_by_modality import gain_by_modality
+from seedbed.figures.learning_curves import learning_curves
+from seedbed.figures.mastery_incidence import mastery_incidence
+from seedbed.figures.pairwise_tests import pairwise_tests
+from seedbed.figures.tables import Tables
+from seedbed.study import Study
+
+FIGURES: dict[str, Callable[[Tables, Study], Figure]] = {
+    "learning_curves": learning_curves,
+    "bars": bars,
+    "pairwise_tests": pairwise_tests,
+    "mastery_incidence": mastery_incidence,
+    "gain_by_modality": gain_by_modality,
+    "difficulty_mix": difficulty_mix,
+}
