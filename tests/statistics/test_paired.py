@@ -181,6 +181,8 @@ def test_rounding_makes_neither_ranks_nor_variance():
     assert "zero variance" in paired_t_test(x, y).note
     assert math.isinf(paired_t_test(x, y).statistic)
     assert "zero variance" in shapiro_on_differences(x, y).note
+    assert sign_test([0.1 + 0.2, 1.0], [0.3, 0.0]).ties == 1
+    assert wilcoxon_signed_rank([0.1 + 0.2, 1.0], [0.3, 0.0]).zeros == 1
     mixed = wilcoxon_signed_rank(np.array([0.3, 0.6, 1.2, 5]), np.array([0.2, 0.7, 1.1, 0]))
     assert mixed.w_minus == 2.0
 

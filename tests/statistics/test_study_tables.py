@@ -204,6 +204,20 @@ def test_a_design_that_cannot_succeed_says_so():
     assert "cannot" not in compare(study(n=8), [ten_pairs], draws=500).note.iloc[-1]  # eight cannot be tested
 
 
+def test_only_the_corrected_p_decides():
+    """Six of six seeds agree: p = .031, but over two comparisons .062, and no data could do better."""
+    scores = table(
+        *(score(a, s, v + s) for a, v in {"ppo": 1.0, "dqn": 2.0, "rule": 0.0}.items() for s in range(6))
+    )
+    alone = compare(scores, [family([("ppo", "rule")])], draws=500)
+    assert alone.decision[0] == "a better"
+    both = compare(scores, [family()], draws=500)
+    assert list(both.p) == [0.03125, 0.03125]
+    assert list(both.p_corrected) == [0.0625, 0.0625]
+    assert list(both.decision) == ["undecided", "undecided"]
+    assert "after holm over 2 comparisons 0.0625 > 0.05" in both.note[0]
+
+
 def test_unequal_seeds_are_paired_by_seed_and_the_rest_is_reported():
     scores = table(
         *(score("a", s, v) for s, v in {0: 1.0, 1: 5.0, 2: 3.0, 9: 100.0}.items()),
@@ -242,6 +256,7 @@ def test_not_testable_is_a_row_with_words_and_nan(words):
     assert math.isnan(row.p)
     assert math.isnan(row.p_corrected)
     assert math.isnan(row.d_z)
+    assert math.isnan(row.probability_of_improvement)
     assert row.effect_label == "undefined"
 
 

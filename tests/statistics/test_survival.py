@@ -169,6 +169,8 @@ def test_restricted_mean_is_not_known_beyond_what_was_followed():
 def test_median_not_reached_and_exactly_half():
     assert cumulative_incidence([1, 2, 3, 3, 3], [1, 1, 0, 2, 2]).median is None
     assert cumulative_incidence(range(1, 7), [1, 1, 1, 0, 0, 0]).median == 3
+    assert cumulative_incidence(range(12), [1] * 12).incidence[5] < 0.5  # a half, but for rounding
+    assert cumulative_incidence(range(12), [1] * 12).median == 5
 
 
 def test_all_censored_is_not_estimable():

@@ -151,6 +151,7 @@ def matched_rank_biserial(x, y) -> float:
     return float((np.sign(d) * ranks).sum() / ranks.sum())
 
 
+_STANDARDISED = {"d_z": _d_z, "g_z": _g_z, "d_av": _d_av}
 PAIRED_EFFECTS = {
     "d_z": cohen_d_z,
     "g_z": hedges_g_z,
@@ -162,9 +163,14 @@ PAIRED_EFFECTS = {
 
 
 def paired_effect(
-    x, y, effect: str, *, seed, confidence: float = 0.95, draws: int = 10_000, method: str = "bca"
+    x, y, effect: str, *, seed, confidence: float = 0.95, draws: int = 10_000, method: str | None = None
 ) -> EffectSize:
     """An effect size of PAIRED_EFFECTS on paired x, y [n] with a bootstrap interval over the pairs.
+
+    method: as in `bootstrap_interval`; by default "basic" for the standardised effects, whose resampled
+    values are too large (their spread is too small), and "bca" for the ordinal ones. Simulated coverage of
+    95 % intervals of a true d_av of 0.8 with n = 8 uncorrelated normal pairs: basic 97 %, BCa 91 %; of 2.0
+    with correlation 0.8: 82 % and 81 %. With few seeds and a large effect no bootstrap is to be trusted.
 
     The label is on Cohen's scale for the standardised effects and names the higher side for all.
     Complete separation makes the ordinal effects the same in every resample: no interval, and a note.
@@ -177,13 +183,14 @@ def paired_effect(
         note = pairs.obstacle.replace("not testable", "not estimable")
         return EffectSize(math.nan, math.nan, math.nan, "undefined", x.size, note)
     estimate = PAIRED_EFFECTS[effect](x, y)
+    method = method or ("basic" if effect in _STANDARDISED else "bca")
     options = {"seed": seed, "confidence": confidence, "draws": draws, "method": method}
-    if effect in ("d_z", "g_z", "d_av"):
-        interval = bootstrap_interval((x, y), {"d_z": _d_z, "g_z": _g_z, "d_av": _d_av}[effect], **options)
+    if effect in _STANDARDISED:
+        interval = bootstrap_interval((x, y), _STANDARDISED[effect], **options)
     else:
         interval = _ordinal_interval(x, y, effect, pairs, options)
     centre = estimate - 0.5 if effect == "probability_of_improvement" else estimate
-    label = effect_label(estimate) if effect in ("d_z", "g_z", "d_av") else _side(centre)
+    label = effect_label(estimate) if effect in _STANDARDISED else _side(centre)
     return EffectSize(estimate, interval.low, interval.high, label, x.size, interval.note)
 
 
@@ -197,7 +204,7 @@ def _ordinal_interval(x, y, effect, pairs, options) -> Interval:
     """Resample row numbers: a resample is a vector of counts c, and P = c' W c / n^2 (no n^2 per draw)."""
     rows = np.arange(x.size, dtype=float)
     if effect == "rank_biserial":
-        weights, scale, offset = _walsh_signs(pairs), 1.0, 0.0
+        weights, scale, offset = _signs_and_order(pairs), 1.0, 0.0
     else:
         weights = win_matrix(x, y)
         scale, offset = (2.0, -1.0) if effect == "cliffs_delta" else (1.0, 0.0)
@@ -220,8 +227,8 @@ def _counts(index: np.ndarray, n: int) -> np.ndarray:
     return counts.reshape(*index.shape[:-1], n).astype(float)
 
 
-def _walsh_signs(pairs) -> tuple[np.ndarray, np.ndarray]:
-    """signs [n] and sorted-tie matrix [n, n]: share of row j at or below row i in |difference|, zeros out."""
+def _signs_and_order(pairs) -> tuple[np.ndarray, np.ndarray]:
+    """Signs [n] and a matrix [n, n]: 1 where row j is below row i in |difference|, 1/2 in a tie, zeros out."""
     d = pairs.values
     sizes = merge_ties(np.abs(d), pairs.tolerance)
     below = np.where(sizes[:, None] > sizes, 1.0, np.where(sizes[:, None] == sizes, 0.5, 0.0))

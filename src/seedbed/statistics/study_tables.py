@@ -180,7 +180,7 @@ def compare(
 
     p: sign flip (exact to 16 seeds, `draws` patterns beyond); p_corrected: within (environment, family), over
     the tests that could be made; smallest_p: the smallest p that n seeds can give. difference_low, _high:
-    paired t. Effects have BCa bootstrap intervals over the seeds (`draws` resamples). effect_label is d_av on
+    paired t. Effects have bootstrap intervals over the seeds (`draws` resamples). effect_label is d_av on
     Cohen's scale; probability_of_improvement is of a being the better one, by better_is. decision:
     "a better", "b better", "undecided" or "not testable", from p_corrected <= alpha and the sign of the
     difference.
@@ -277,7 +277,7 @@ def _paired_statistics(x, y, stream, confidence, draws) -> dict:
     }
     if pairs.obstacle or not np.any(pairs.values):
         reason = pairs.obstacle or f"not testable: all {x.size} differences are zero"
-        return _no_effects() | row | {"note": reason}
+        return row | _no_effects() | {"note": reason}
     t = paired_t_test(x, y, confidence=confidence)
     effects = {
         name: paired_effect(x, y, name, seed=stream(name), confidence=confidence, draws=draws)
@@ -310,7 +310,7 @@ def _decide(group: list[dict], family: Family, alpha: float) -> list[dict]:
     p = [row.get("p", math.nan) for row in group]
     corrected = adjust(p, family.correction).pvalues
     # every correction here grows with each p, so correcting the floors gives the floor of the corrected
-    possible = [row["smallest_p"] if q == q else math.nan for q, row in zip(p, group, strict=True)]
+    possible = [math.nan if math.isnan(q) else row["smallest_p"] for q, row in zip(p, group, strict=True)]
     floors = adjust(possible, family.correction)
     for row, value, floor in zip(group, corrected, floors.pvalues, strict=True):
         row["p_corrected"] = float(value)
