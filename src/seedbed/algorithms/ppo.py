@@ -66,8 +66,10 @@ class PPO:
         The last rollout is as short as the budget demands.
 
         Raises:
-            ValueError: the budget is not a multiple of the number of lanes.
+            ValueError: the budget is not a multiple of the number of lanes; several agents.
         """
+        if lanes.spec.agents is not None:
+            raise ValueError("PPO learns for one agent; this environment has several.")
         if budget % lanes.lanes:
             raise ValueError(
                 f"A budget of {budget} steps cannot be hit by {lanes.lanes} lanes of one step each. Choose "
