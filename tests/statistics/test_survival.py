@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seedbed.statistics.intervals import mean_t_interval, proportion_interval
+from seedbed.statistics.intervals import proportion_interval
 from seedbed.statistics.survival import (
     cumulative_incidence,
-    event_codes,
-    incidence_over_seeds,
     kaplan_meier,
     log_rank,
     restricted_mean,
@@ -231,27 +229,3 @@ def test_log_rank_holds_its_level():
         events = (times < 12).astype(int)
         rejected += log_rank(times[0], events[0], times[1], events[1]).pvalue <= 0.05
     assert rejected / 2_000 == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / 2_000))
-
-
-def test_event_codes_from_reasons():
-    lists = {
-        "of_interest": ["mastery_achieved"],
-        "competing": ["critical_frustration"],
-        "censored": ["step_limit"],
-    }
-    reasons = ["step_limit", "mastery_achieved", "critical_frustration"]
-    assert list(event_codes(reasons, **lists)) == [0, 1, 2]
-    with pytest.raises(ValueError, match="crashed"):
-        event_codes([*reasons, "crashed"], **lists)
-
-
-def test_incidence_over_seeds_has_one_value_per_seed():
-    times = np.array([2, 4, 6, 6, 1, 6, 3, 3])
-    events = np.array([1, 1, 0, 0, 1, 0, 1, 2])
-    seeds = np.array([0, 0, 1, 1, 2, 2, 3, 3])
-    at3, at6 = incidence_over_seeds(times, events, seeds, [3, 6])
-    assert at3 == mean_t_interval([0.5, 0.0, 0.5, 0.5])
-    assert at6.estimate == pytest.approx(0.5)
-    assert at6.n == 4
-    with pytest.raises(ValueError, match="one seed per row"):
-        incidence_over_seeds(times, events, seeds[:3], [3])

@@ -228,7 +228,7 @@ def _counts(index: np.ndarray, n: int) -> np.ndarray:
 
 
 def _signs_and_order(pairs) -> tuple[np.ndarray, np.ndarray]:
-    """Signs [n] and a matrix [n, n]: 1 where row j is below row i in |difference|, 1/2 in a tie, zeros out."""
+    """Signs [n]; matrix [n, n]: 1 where row j is below row i in |difference|, 1/2 in a tie, zeros out."""
     d = pairs.values
     sizes = merge_ties(np.abs(d), pairs.tolerance)
     below = np.where(sizes[:, None] > sizes, 1.0, np.where(sizes[:, None] == sizes, 0.5, 0.0))

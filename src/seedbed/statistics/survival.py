@@ -5,17 +5,16 @@ treating it as censored claims what would happen "if nobody quit". Censored mean
 limit. Codes: 0 censored, 1 the event of interest, 2 a competing event.
 
 Intervals here treat the rows as independent. Episodes of one trained policy are not: for a claim about
-training, use `incidence_over_seeds`, or one restricted mean per seed and a t interval.
+training, take one curve or one restricted mean per seed and a t interval over the seeds.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from seedbed.statistics.intervals import Interval, check_confidence, mean_t_interval, wilson_bounds
+from seedbed.statistics.intervals import Interval, check_confidence, wilson_bounds
 
 CENSORED, EVENT, COMPETING = 0, 1, 2
 
@@ -90,24 +89,6 @@ class LogRankResult:
     observed_a: int
     expected_a: float
     note: str = ""
-
-
-def event_codes(
-    reasons: Sequence[str], *, of_interest: Sequence[str], competing: Sequence[str], censored: Sequence[str]
-) -> np.ndarray:
-    """Codes [n] from the reasons why episodes ended; ValueError names a reason in no list.
-
-    In the interview study: of_interest ("mastery_achieved",), competing ("critical_frustration",),
-    censored ("step_limit",).
-    """
-    codes = dict.fromkeys(censored, CENSORED) | dict.fromkeys(of_interest, EVENT)
-    codes |= dict.fromkeys(competing, COMPETING)
-    unknown = sorted({str(r) for r in reasons} - set(codes))
-    if unknown:
-        raise ValueError(
-            f"unknown reasons for an episode's end: {', '.join(unknown)}; known: {', '.join(codes)}"
-        )
-    return np.array([codes[r] for r in reasons], int)
 
 
 def _checked(times, events) -> tuple[np.ndarray, np.ndarray]:
@@ -258,19 +239,6 @@ def restricted_mean(times, events, horizon: float) -> RestrictedMean:
     heights = 1 - np.concatenate(([0.0], curve.incidence[inside]))
     note = "no event by the horizon: the mean is the horizon by definition" if not inside.any() else ""
     return RestrictedMean(float(np.sum(np.diff(edges) * heights)), horizon, curve.n, curve.n_events, note)
-
-
-def incidence_over_seeds(times, events, seeds, grid, confidence: float = 0.95) -> list[Interval]:
-    """Incidence at each time of grid [k], one curve per seed, mean over seeds with a pointwise t interval.
-
-    seeds [n]: the training seed of each row. The seeds are the sample, so n of an interval is their number.
-    """
-    times, events = _checked(times, events)
-    seeds = np.asarray(seeds)
-    if seeds.shape != times.shape:
-        raise ValueError(f"needs one seed per row, got {seeds.shape} for {times.shape}")
-    curves = [cumulative_incidence(times[seeds == s], events[seeds == s]) for s in np.unique(seeds)]
-    return [mean_t_interval([c.at(t).estimate for c in curves], confidence) for t in grid]
 
 
 def log_rank(times_a, events_a, times_b, events_b) -> LogRankResult:
