@@ -6,7 +6,7 @@ Hessel et al. 2018 (AAAI). Arrays carry one leading axis more than usual: the se
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
-from seedbed.algorithms.networks import Learner
+from seedbed.algorithms.networks import ALIGNMENT, Learner
 from seedbed.algorithms.q_policy import QNetwork, QPolicy, epsilon_greedy, masked_argmax
 from seedbed.algorithms.replay import Replay
 from seedbed.environments.lanes import Lanes
@@ -28,10 +28,10 @@ class DQN:
     """Deep Q-learning. Steps are environment steps per seed."""
 
     lanes: int = Field(1, ge=1, description="Training episodes side by side per seed")
-    hidden: tuple[int, ...] = Field((128, 128), min_length=1, description="Widths of the hidden layers")
+    hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field((128, 128), min_length=1, description="Widths of the hidden layers")
     activation: Literal["relu", "tanh", "silu"] = Field("relu", description="Between the layers")
     learning_rate: float = Field(5e-4, gt=0, description="Adam's (Kingma and Ba 2015)")
-    gamma: float = Field(0.95, ge=0, le=1, description="Discount per step")
+    gamma: float = Field(0.85, ge=0, le=1, description="Discount per step")
     reward_scale: float = Field(
         0.1, gt=0, description="Rewards are multiplied by it, so that values stay near 1 in size"
     )
@@ -67,10 +67,15 @@ class DQN:
     policy_class: ClassVar = QPolicy
 
     @model_validator(mode="after")
-    def _whole_phases(self):
+    def _consistent(self):
         if self.steps_per_update % self.lanes:
             raise ValueError(
                 f"steps_per_update ({self.steps_per_update}) must be a multiple of lanes ({self.lanes})."
+            )
+        if self.activation != "relu" and any(width % ALIGNMENT for width in self.hidden):
+            raise ValueError(
+                f"hidden {self.hidden}: with {self.activation} the widths must be multiples of {ALIGNMENT}, or a "
+                f"seed's last bits would depend on the seeds beside it."
             )
         return self
 
@@ -111,7 +116,7 @@ class DQN:
             with torch.inference_mode():
                 x = torch.from_numpy(observation).view(len(seeds), self.lanes, -1)
                 allowed = None if mask is None else torch.from_numpy(mask)
-                action = masked_argmax(network.advantages(online, x), allowed).numpy()
+                action = masked_argmax(network.advantages(online, x), allowed)
             action = epsilon_greedy(action, mask, spec.actions, exploration.uniforms(), epsilon)
             step = lanes.step(action)
             recorder.step(step)
@@ -124,7 +129,7 @@ class DQN:
                 with torch.no_grad():
                     chooser = online if self.double else target_layers
                     best = masked_argmax(network.advantages(chooser, batch.next_observation), batch.next_mask)
-                    following = network.chosen(target_layers, batch.next_observation, best)
+                    following = network.chosen(target_layers, batch.next_observation, torch.from_numpy(best))
                     goal = self.reward_scale * batch.reward + batch.discount * following
                 value = network.chosen(online, batch.observation, batch.action)
                 loss = (batch.weight * self._size(value, goal)).mean(1)

@@ -176,7 +176,8 @@ class Replay:
         else:
             part = np.arange(uniforms.shape[1])
             index, priority = self._tree.sample((part + uniforms.astype(np.float64)) / uniforms.shape[1])
-            weight = torch.from_numpy(priority.min(1, keepdims=True) / priority) ** beta
+            # numpy's power, here and in update: torch's rounds otherwise at the end of an array than inside.
+            weight = torch.from_numpy((priority.min(1, keepdims=True) / priority) ** np.float32(beta))
         flat = (index + self._first).reshape(-1)
         following = (self._next.reshape(-1)[flat].reshape(index.shape) + self._first).reshape(-1)
         return Batch(
