@@ -240,17 +240,17 @@ def test_errors():
 
 
 AS_SPECIFIED = """
-policy                 | return         | length | quit | mastery      | accuracy | content | gain | blueprint | f
-random                 | 30.76 (16.15)  | 118.0  | .319 | .438 (.060)  | .577 | .661 | .048 | 81.8 | .234
-random + gate          | 30.85 (16.05)  | 118.5  | .313 | .440         | .580 | .662 | .048 | 81.9 | .233
-rule                   | 98.68 (42.80)  | 125.0  | .147 | .430 (.066)  | .810 | .114 | .051 | 48.6 | .096
-rule + gate            | 101.62 (39.41) | 129.2  | .112 | .435         | .817 | .109 | .070 | 48.7 | .084
-video_lowest_easy      | 26.00 (0.88)   | 140    | 0    | .626 (.020)  | -    | 1    | .073 | -    | 0
-easy_only              | 110.67 (34.26) | 129.8  | .101 | .420 (.045)  | .828 | 0    | -    | 46.7 | .093
-hard_only              | 14.23 (36.75)  | 24.2   | .905 | .306         | .328 | 0    | -    | 46.7 | .477
-alternate_easy_video   | 70.43 (8.79)   | 140    | 0    | .534 (.024)  | .799 | .5   | .080 | 46.7 | .014
-most_effective_content | 26.0 (0.9)     | 140    | 0    | .629 (.019)  | -    | 1    | .074 | -    | 0
-likeliest_answer       | 117.0 (19.2)   | 140    | 0    | .435 (.027)  | .845 | -    | -    | 62.7 | -
+policy                 | return         | steps | quit | mastery     | right | shown | gain | blueprint | f
+random                 | 30.76 (16.15)  | 118.0 | .319 | .438 (.060) | .577  | .661  | .048 | 81.8      | .234
+random + gate          | 30.85 (16.05)  | 118.5 | .313 | .440        | .580  | .662  | .048 | 81.9      | .233
+rule                   | 98.68 (42.80)  | 125.0 | .147 | .430 (.066) | .810  | .114  | .051 | 48.6      | .096
+rule + gate            | 101.62 (39.41) | 129.2 | .112 | .435        | .817  | .109  | .070 | 48.7      | .084
+video_lowest_easy      | 26.00 (0.88)   | 140   | 0    | .626 (.020) | -     | 1     | .073 | -         | 0
+easy_only              | 110.67 (34.26) | 129.8 | .101 | .420 (.045) | .828  | 0     | -    | 46.7      | .093
+hard_only              | 14.23 (36.75)  | 24.2  | .905 | .306        | .328  | 0     | -    | 46.7      | .477
+alternate_easy_video   | 70.43 (8.79)   | 140   | 0    | .534 (.024) | .799  | .5    | .080 | 46.7      | .014
+most_effective_content | 26.0 (0.9)     | 140   | 0    | .629 (.019) | -     | 1     | .074 | -         | 0
+likeliest_answer       | 117.0 (19.2)   | 140   | 0    | .435 (.027) | .845  | -     | -    | 62.7      | -
 """
 """40 000 episodes each. How often likeliest_answer shows video depends on its threshold, not given."""
 
@@ -311,12 +311,12 @@ def measure(algorithm, dynamics, episodes):
         reason = tables.episodes["final_end_reason"].to_numpy()
         return {
             "return": tables.episodes["return"].to_numpy(),
-            "length": length,
+            "steps": length,
             "success": (reason == 1).astype(float),
             "quit": (reason == 3).astype(float),
             "mastery": tables.episodes["final_mean_mastery"].to_numpy(),
-            "accuracy": total(steps["correct"] == 1) / asked,
-            "content": 1 - asked / length,
+            "right": total(steps["correct"] == 1) / asked,
+            "shown": 1 - asked / length,
             "gain": total(steps["gain"] * ~question) / (length - asked),
             "blueprint": 100 * (1 - np.abs(shares - [[0.2], [0.6], [0.2]]).sum(0) / 3),
             "f": total(steps["frustration"]) / length,

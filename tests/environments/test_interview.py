@@ -360,6 +360,9 @@ class TestInvariances:
             assert (result.facts["gain"] >= 0).all()
             assert ((result.state.frustration >= 0) & (result.state.frustration <= 100)).all()
             np.testing.assert_array_equal(result.state.shown.sum(-1), result.state.steps)
+            for name in ("ability", "response_time", "fail_streak"):
+                np.testing.assert_array_equal(result.facts[name], getattr(result.state, name))
+            np.testing.assert_array_equal(result.facts["frustration"], result.state.frustration / 100)
 
     @pytest.mark.parametrize("preset", PRESETS)
     def test_bits_do_not_depend_on_the_leading_shape(self, preset):
@@ -413,7 +416,7 @@ class TestInvariances:
         dynamics = MockInterview("tiny")
         lanes = DynamicsLanes(dynamics, Purpose.TEST, [0], 3, 2)
         for _ in range(3 * dynamics.spec.horizon):
-            lanes.step(np.full((1, 3), 0))
+            lanes.step(np.where(lanes.active, 0, 99))
         assert not lanes.active.any()
 
 
