@@ -10,9 +10,10 @@ RECORDS = expand(
 
 
 REPORT_INPUTS = [
-    *(name for study in STUDIES for name in layout.study_files(study, BLOCKS[study])),
+    *(name for study in STUDIES.values() for name in result_list(study, BLOCKS[study.name])),
     *RECORDS,
 ]
+STUDY_DOCUMENTS = expand("results/{study}/study.json", study=list(STUDIES))
 
 
 rule record_machine:
@@ -47,7 +48,7 @@ rule record_code:
 
 rule record_configuration:
     input:
-        expand("results/{study}/study.json", study=list(STUDIES)),
+        STUDY_DOCUMENTS,
     output:
         configuration=f"{PROVENANCE}/configuration.yaml",
         seeds=f"{PROVENANCE}/seeds.json",
@@ -68,7 +69,7 @@ rule record_configuration:
 rule hash_report_inputs:
     input:
         REPORT_INPUTS,
-        studies=expand("results/{study}/study.json", study=list(STUDIES)),
+        studies=STUDY_DOCUMENTS,
         records=RECORDS,
     output:
         f"{PROVENANCE}/report_inputs.sha256",
@@ -81,3 +82,59 @@ rule hash_report_inputs:
     shell:
         "python workflow_scripts/write_checksums.py --source {params.source} --studies {input.studies:q} "
         "--files {input.records:q} --checksums {output:q} > {log:q} 2>&1"
+
+
+rule write_checklist:
+    input:
+        "config.yaml",
+        "requirements.lock",
+        expand("studies/{study}.yaml", study=list(STUDIES)),
+        REPORT_INPUTS,
+        f"{PROVENANCE}/report_inputs.sha256",
+        studies=STUDY_DOCUMENTS,
+    output:
+        checklist=f"{PROVENANCE}/checklist.json",
+        page=f"{PROVENANCE}/checklist.md",
+    log:
+        "results/logs/provenance/write_checklist.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        records=["record_machine", "record_code", "record_configuration", "hash_report_inputs"],
+        source=source("write_checklist.py"),
+    shell:
+        "python workflow_scripts/write_checklist.py --source {params.source} --studies {input.studies:q} "
+        "--records {params.records} --checklist {output.checklist:q} --page {output.page:q} > {log:q} 2>&1"
+
+
+rule write_checksums:
+    input:
+        REPORT_INPUTS,
+        studies=STUDY_DOCUMENTS,
+        files=[
+            *RECORDS,
+            *PAGES,
+            *RENDERED,
+            *expand(
+                f"{PROVENANCE}/{{name}}", name=["report_inputs.sha256", "checklist.json", "checklist.md"]
+            ),
+        ],
+    output:
+        checksums=f"{PROVENANCE}/checksums.sha256",
+        deterministic=f"{PROVENANCE}/deterministic.sha256",
+    log:
+        "results/logs/provenance/write_checksums.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        source=source("write_checksums.py"),
+    shell:
+        "python workflow_scripts/write_checksums.py --source {params.source} --studies {input.studies:q} "
+        "--files {input.files:q} --checksums {output.checksums:q} --deterministic {output.deterministic:q} "
+        "> {log:q} 2>&1"
+
+
+rule provenance:
+    input:
+        rules.write_checksums.output,
+        rules.write_checklist.output,

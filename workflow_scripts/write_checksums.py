@@ -5,13 +5,14 @@ from seedbed import job
 
 def main(args):
     from seedbed.artifacts import read_json
-    from seedbed.layout import study_files
     from seedbed.provenance.checksums import write_checksums, write_deterministic
+    from seedbed.reporting.result_list import result_list
+    from seedbed.study import Study
 
     files = list(args.files)
     for path in args.studies:
         resolved = read_json(path)
-        files += study_files(resolved["study"]["name"], resolved["blocks"])
+        files += result_list(Study.model_validate(resolved["study"]), resolved["blocks"])
     write_checksums(args.checksums, files, job.ROOT)
     if args.deterministic:
         write_deterministic(args.deterministic, args.checksums)

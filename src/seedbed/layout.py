@@ -50,12 +50,3 @@ def logs(study: str, divided: Blocks) -> list[str]:
     ]
     stages = ("check", "collect_scores", "analyse", "draw", "tabulate")
     return [*jobs, *(f"results/logs/{study}/{stage}.log" for stage in stages)]
-
-
-def study_files(study: str, divided: Blocks) -> list[str]:
-    """All that is made of one study before the report, but logs."""
-    own = [*STUDY, *(f"statistics/{name}.parquet" for name in STATISTICS), *figure_files(), *table_files()]
-    return [
-        *block_files(study, divided, *TRAINED, *EVALUATED, *MEASURED),
-        *(f"results/{study}/{name}" for name in own),
-    ]

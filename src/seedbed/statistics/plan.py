@@ -1,11 +1,11 @@
-"""From a study's declared plan to what is computed: which rows count, which tests are corrected together."""
+"""From a study's declared plan to what is computed: which rows count, what is corrected together."""
 
 from collections.abc import Mapping
 
 import pandas as pd
 
 from seedbed.metrics.base import Metric
-from seedbed.statistics.study_tables import Family, all_pairs, against_baseline, compare
+from seedbed.statistics.study_tables import Family, against_baseline, all_pairs, compare
 from seedbed.study import StatisticsSettings, Study
 
 
@@ -18,8 +18,8 @@ def in_declared_mode(table: pd.DataFrame, policy_mode: str) -> pd.DataFrame:
 def families(study: Study, environment: str, metrics: Mapping[str, Metric]) -> list[Family]:
     """The families of comparisons in one environment, as declared before any data were seen.
 
-    "primary": learners against the baseline on the primary metric. "pairs": all pairs of learners and baseline
-    on it. "secondary": learners against the baseline on the other metrics that have a better direction.
+    "primary": learners against the baseline on the primary metric. "pairs": all pairs of learners and
+    baseline on it. "secondary": learners against the baseline on other metrics that have a better direction.
     """
     plan, entries = study.statistics, study.algorithms_in(environment)
     tested = [label for label, entry in entries.items() if entry.role != "reference"]
@@ -38,6 +38,9 @@ def comparisons(
     scores: pd.DataFrame, study: Study, metrics: Mapping[str, Metric], settings: StatisticsSettings
 ) -> pd.DataFrame:
     """All declared comparisons of a study, one row each; see ``study_tables.compare``."""
+    unscored = sorted(set(study.environments) - set(scores["environment"]))
+    if unscored:
+        raise ValueError(f"there is no score at all for the environments {', '.join(unscored)}")
     chosen = in_declared_mode(scores, study.statistics.policy_mode)
     return pd.concat(
         [

@@ -1,0 +1,35 @@
+"""Draw the figures of each study."""
+
+from seedbed.reporting.result_list import figure_files
+
+for study in STUDIES.values():
+
+    rule:
+        name:
+            f"draw_{study.name}"
+        input:
+            study=f"results/{study.name}/study.json",
+            scores=f"results/{study.name}/scores.parquet",
+            statistics=expand(f"results/{study.name}/statistics/{{name}}.parquet", name=layout.STATISTICS),
+            style="report/seedbed.mplstyle",
+        output:
+            [
+                (
+                    report(name, caption=f"../report/captions/{Path(name).stem}.rst", category=study.name)
+                    if name.endswith(".svg")
+                    else name
+                )
+                for name in figure_files(study)
+            ],
+        log:
+            f"results/logs/{study.name}/draw.log",
+        conda:
+            "../envs/report.yaml"
+        params:
+            study=study.name,
+            confidence=CONFIG.statistics.confidence,
+            modules=metric_modules(study.name),
+            source=source("draw.py", *metric_modules(study.name)),
+        shell:
+            "python workflow_scripts/draw.py --source {params.source} --modules {params.modules:q} "
+            "--study {params.study:q} --confidence {params.confidence} > {log:q} 2>&1"

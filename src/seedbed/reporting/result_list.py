@@ -1,0 +1,32 @@
+"""All files that are made of a study before the report, listed from the study and never globbed."""
+
+from seedbed.figures.names import figure_names
+from seedbed.layout import EVALUATED, MEASURED, STATISTICS, STUDY, TRAINED, Blocks, block_files
+from seedbed.reporting.tables import table_names
+from seedbed.study import Study
+
+FIGURE_FORMATS = ("pdf", "svg", "png")
+TABLE_FORMATS = ("csv", "md", "tex")
+
+
+def figure_files(study: Study) -> list[str]:
+    """Figures of a study in each format."""
+    names = figure_names(study)
+    return [f"results/{study.name}/figures/{name}.{form}" for name in names for form in FIGURE_FORMATS]
+
+
+def table_files(study: Study) -> list[str]:
+    """Tables of a study in each format."""
+    names = table_names(study)
+    return [f"results/{study.name}/tables/{name}.{form}" for name in names for form in TABLE_FORMATS]
+
+
+def result_list(study: Study, divided: Blocks) -> list[str]:
+    """Everything that is made of one study before the report, but logs."""
+    own = [*STUDY, *(f"statistics/{name}.parquet" for name in STATISTICS)]
+    return [
+        *block_files(study.name, divided, *TRAINED, *EVALUATED, *MEASURED),
+        *(f"results/{study.name}/{name}" for name in own),
+        *figure_files(study),
+        *table_files(study),
+    ]

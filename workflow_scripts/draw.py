@@ -1,0 +1,30 @@
+"""Draw all figures of a study."""
+
+from seedbed import job
+
+
+def main(args):
+    from pathlib import Path
+
+    from seedbed.artifacts import SCORE_COLUMNS, read_json, read_table
+    from seedbed.figures.catalogue import FIGURES
+    from seedbed.figures.names import figure_names
+    from seedbed.figures.style import save
+    from seedbed.figures.tables import Tables
+    from seedbed.layout import STATISTICS
+    from seedbed.study import Study
+
+    folder = Path("results", args.study)
+    study = Study.model_validate(read_json(folder / "study.json")["study"])
+    statistics = {name: read_table(folder / f"statistics/{name}.parquet") for name in STATISTICS}
+    scores = read_table(folder / "scores.parquet", SCORE_COLUMNS)
+    tables = Tables(scores=scores, **statistics, confidence=args.confidence)
+    for name in figure_names(study):
+        save(FIGURES[name](tables, study), folder / "figures" / name)
+
+
+if __name__ == "__main__":
+    parser = job.parser(__doc__)
+    parser.add_argument("--study", required=True, help="name of the study: its folder below results")
+    parser.add_argument("--confidence", type=float, required=True, help="level of the intervals")
+    job.run(main, parser)
