@@ -202,10 +202,10 @@ class TestBelief:
         dynamics = MockInterview("default", bank="per_episode")
         policy = policy_of(PlannerIndex(), dynamics)
         lanes, memory = DynamicsLanes(dynamics, Purpose.TEST, [0], 400), None
-        expected, right = [], []
+        ability, expected, right = AbilityFilter(dynamics.constants), [], []
         for _ in range(60):
             action, memory = policy.act(lanes.state, lanes.mask, None, memory, lanes.first)
-            p = AbilityFilter(dynamics.constants).predict(memory)
+            p = ability.predict(memory)
             step = lanes.step(action)
             asked = step.facts["is_question"]
             difficulty = step.facts["difficulty"][asked].astype(int)

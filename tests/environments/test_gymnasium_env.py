@@ -115,7 +115,8 @@ def test_errors():
     environment = DynamicsVectorEnv(MockInterview("tiny"), 2)
     with pytest.raises(ValueError, match="3 seeds were given for 2 environments"):
         environment.reset(seed=[1, 2, 3])
-    with pytest.raises(ValueError, match="at least one of them true"):
-        environment.reset(options={"reset_mask": np.zeros(2, bool)})
+    for mask in (np.zeros(2, bool), np.ones(3, bool), np.ones(2)):
+        with pytest.raises(ValueError, match="must be 2 booleans, at least one of them true"):
+            environment.reset(options={"reset_mask": mask})
     with pytest.raises(ValueError, match="has 2 agents"):
         DynamicsEnv(SimpleNamespace(spec=SimpleNamespace(agents=2)))

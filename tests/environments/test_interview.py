@@ -412,6 +412,18 @@ class TestInvariances:
             assert table.steps.equals(tables[0].steps)
         assert (tables[0].episodes["success"] == (tables[0].episodes["final_end_reason"] == 1)).all()
 
+    def test_each_episode_of_a_lane_starts_from_its_own_stream(self):
+        dynamics, begun = MockInterview("tiny"), set()
+        lanes = DynamicsLanes(dynamics, Purpose.TEST, [3, 5], 4, 70)
+        while lanes.active.any():
+            for row, lane in np.argwhere(lanes.first & lanes.active):
+                episode = int(lanes.episode[row, lane])
+                initial, _ = dynamics.draw(stream(Purpose.TEST, lanes.seeds[row], episode))
+                np.testing.assert_array_equal(lanes.state.mastery[row, lane], initial[:4])
+                begun.add((row, episode))
+            lanes.step(np.full((2, 4), HARD))
+        assert len(begun) == 140
+
     def test_idle_lanes_may_idle_beyond_every_limit(self):
         dynamics = MockInterview("tiny")
         lanes = DynamicsLanes(dynamics, Purpose.TEST, [0], 3, 2)

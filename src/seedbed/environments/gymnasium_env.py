@@ -115,11 +115,10 @@ class DynamicsVectorEnv(gymnasium.vector.VectorEnv):
         Raises:
             ValueError: not one seed per environment; the mask is not bool [num_envs], or nowhere true.
         """
-        mask = np.ones(self.num_envs, bool) if not options else options.get("reset_mask", True)
-        mask = np.broadcast_to(mask, self.num_envs)
-        if mask.dtype != bool or not mask.any():
+        mask = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))
+        if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
             raise ValueError(f"reset_mask must be {self.num_envs} booleans, at least one of them true.")
-        if seed is None or isinstance(seed, int):
+        if np.ndim(seed) == 0:
             seed = [None if seed is None else seed + i for i in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise ValueError(f"{len(seed)} seeds were given for {self.num_envs} environments.")
