@@ -172,7 +172,7 @@ def make_tables(study: Study, skill=None, pairs=True) -> Tables:
     return Tables(
         scores,
         summarise(scores),
-        compare(scores, families, draws=1000),
+        compare(scores, families, draws=200),
         band(curves),
         pd.concat(incidence, ignore_index=True),
     )

@@ -47,7 +47,7 @@ def learning_curves(tables: Tables, study: Study) -> Figure:
 
 def _metrics_shown(tables: Tables, study: Study, environment: str) -> list[str]:
     rows = tables.curves[tables.curves["environment"] == environment]
-    there = set(rows.loc[rows["n"] > 0, "metric"])
+    there = set(rows.loc[rows["n"] > 0, "metric"]) & set(metrics_of(study))
     shown = [metric for metric in (*_PREFERRED, study.statistics.primary[environment]) if metric in there]
     return list(dict.fromkeys(shown))[:2] or ["return"]
 
