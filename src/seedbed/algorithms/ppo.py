@@ -27,16 +27,16 @@ class PPO:
 
     policy_class: ClassVar = CategoricalPolicy
 
-    lanes: int = Field(8, ge=1, description="Training episodes side by side per seed.")
-    rollout: int = Field(125, ge=1, description="Steps of each lane between two updates (T of the paper).")
+    lanes: int = Field(10, ge=1, description="Training episodes side by side per seed.")
+    rollout: int = Field(50, ge=1, description="Steps of each lane between two updates (T of the paper).")
     epochs: int = Field(4, ge=1, description="Passes over each rollout (K of the paper).")
     minibatches: int = Field(4, ge=1, description="Gradient steps per pass; a rollout is split evenly.")
-    learning_rate: float = Field(3e-4, gt=0, description="Adam's step size (paper, table 3).")
+    learning_rate: float = Field(3e-3, gt=0, description="Adam's step size (paper, table 3: 3e-4).")
     anneal_learning_rate: bool = Field(
         True, description="Lower the step size linearly to 0 over the budget (detail 4)."
     )
     reward_scale: float = Field(
-        1.0, gt=0, description="Rewards are multiplied by it, so that values stay near 1 in size."
+        0.1, gt=0, description="Rewards are multiplied by it, so that values stay near 1 in size."
     )
     gamma: float = Field(0.99, ge=0, le=1, description="Discount (paper, table 3).")
     gae_lambda: float = Field(
