@@ -157,9 +157,32 @@ local function small(div)
   end
 end
 
+-- typst would make an ellipsis of three points, and a minus sign of a hyphen before a digit.
+local function literal(element)
+  if not (element.text:find("...", 1, true) or element.text:find("%-%d")) then
+    return nil
+  end
+  local parts, from = pandoc.List(), 1
+  local function keep(text)
+    if text ~= "" then
+      parts:insert(pandoc.Str(text))
+    end
+  end
+  for at, sign in element.text:gmatch("()([%.%-])") do
+    if sign == "." or element.text:find("^%d", at + 1) then
+      keep(element.text:sub(from, at - 1))
+      parts:insert(pandoc.RawInline("typst", "\\" .. sign))
+      from = at + 1
+    end
+  end
+  keep(element.text:sub(from))
+  return parts
+end
+
 function Pandoc(document)
   number_all(document)
   document = document:walk({ RawInline = line_break, Link = refer, Image = image, Div = small })
   document = document:walk({ Table = arranged, Figure = captioned })
-  return document:walk({ Span = traced })
+  document = document:walk({ Span = traced })
+  return typst and document:walk({ Str = literal }) or document
 end

@@ -11,7 +11,7 @@ from seedbed.artifacts import SeedbedError
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, load, location
 from seedbed.reporting.formatting import NO_BREAK, Markdown, general, listed, one_line
 from seedbed.reporting.layout import Cell, Row, Table
-from seedbed.reporting.study_results import StudyResults
+from seedbed.reporting.study_results import ROLES, StudyResults
 from seedbed.reporting.trace import Register, Source
 
 if TYPE_CHECKING:
@@ -132,7 +132,9 @@ def algorithms_table(results: StudyResults) -> Table:
     import pandas as pd
 
     rows, values = [], []
-    for label, entry in results.study.algorithms.items():
+    entries = results.study.algorithms
+    for label in sorted(entries, key=lambda label: ROLES.index(entries[label].role)):
+        entry = entries[label]
         source = Source(f"{results.study.name}/study.json", {"key": f"study/algorithms/{label}/budget"})
         words = about(entry.algorithm, ALGORITHMS, "algorithm").rstrip(".")
         if entry.arguments:

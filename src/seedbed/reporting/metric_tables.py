@@ -15,7 +15,7 @@ from seedbed.reporting.formatting import (
     spread,
 )
 from seedbed.reporting.layout import Cell, Notes, Row, Table
-from seedbed.reporting.study_results import StudyResults
+from seedbed.reporting.study_results import ROLES, StudyResults
 from seedbed.reporting.trace import Source
 from seedbed.study import Study
 
@@ -33,9 +33,8 @@ ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 
 def panels(study: Study, environment: str) -> list[list[str]]:
     """Algorithms of one environment, in the groups that fit side by side."""
-    labels = list(study.algorithms_in(environment))
-    ranks = {"learner": 0, "baseline": 1, "reference": 2}
-    labels.sort(key=lambda label: ranks[study.algorithms[label].role])
+    entries = study.algorithms_in(environment)
+    labels = sorted(entries, key=lambda label: ROLES.index(entries[label].role))
     return [labels[first : first + ABREAST] for first in range(0, len(labels), ABREAST)]
 
 

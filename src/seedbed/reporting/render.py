@@ -28,6 +28,7 @@ _MEANINGS = {
     "δ": r"\ensuremath{\delta}",
     "\N{NARROW NO-BREAK SPACE}": r"\,",
 }
+_PAGE = ("--embed-resources", "--toc", "--toc-depth=3", "--number-sections")
 _NOTHING_NEW = {"SOURCE_DATE_EPOCH": "0", "FORCE_SOURCE_DATE": "1", "LC_ALL": "C.UTF-8"}
 
 
@@ -61,7 +62,7 @@ def latex_of(paper: Path, templates: Path) -> str:
 
 def html_of(paper: Path, templates: Path) -> str:
     """The paper as one page that needs no other file; figures as SVG inside it."""
-    return _pandoc(paper, templates, "html5", "page.html", "--embed-resources", "--toc", "--toc-depth=3")
+    return _pandoc(paper, templates, "html5", "page.html", *_PAGE)
 
 
 def pdf_of(paper: Path, templates: Path) -> bytes:

@@ -1,0 +1,225 @@
+"""Tables: every mean has its spread, every gap its reason, and each form says the same."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from reporting_studies import SETTINGS, made_up_scores, small_document, study_document, write_study
+
+from seedbed.reporting.layout import Cell, Row, Table, to_csv, to_latex, to_markdown, widths
+from seedbed.reporting.metric_tables import not_worse_than_best
+from seedbed.reporting.study_results import read_study_results
+from seedbed.reporting.tables import study_tables, table_names, tabulate
+from seedbed.reporting.trace import Register
+from seedbed.study import Study
+
+
+def read(results, document, scores=None):
+    study = write_study(results, document, scores)
+    return read_study_results(study.name, results, SETTINGS)
+
+
+def cells(table):
+    return [
+        (row, key, cell)
+        for row in table.rows
+        if len(row.cells) > 1
+        for key, cell in zip(table.keys, row.cells, strict=True)
+    ]
+
+
+def spreadless_means(tables):
+    """Cells that print a mean of the summary without SD or interval, unless a note says there is none."""
+    return [
+        (table.name, row.key, key)
+        for table in tables
+        for row, key, cell in cells(table)
+        if any("mean" in source.columns for source in cell.sources if "summary" in source.table)
+        and not re.search(r"±.(\d|<)|\[.*\]", cell.plain)
+        and not cell.note
+    ]
+
+
+def test_names_are_known_before_any_result(interview):
+    _, results = interview
+    assert list(study_tables(results)) == table_names(results.study)
+
+
+def test_no_table_has_a_mean_without_its_spread(interview):
+    _, results = interview
+    tables = study_tables(results).values()
+    assert spreadless_means(tables) == []
+    assert sum(len(cells(table)) for table in tables) > 1000
+
+
+def test_the_scan_finds_a_bare_mean(interview):
+    _, results = interview
+    main = study_tables(results)["main_default"]
+    cell = main.rows[0].cells[1]
+    bare = Row("bare", (Cell("x"), Cell("83.1", sources=cell.sources), *main.rows[0].cells[2:]))
+    table = Table("t", "", main.header, main.keys, main.align, (bare,), (), main.values)
+    assert spreadless_means([table]) == [("t", "bare", main.keys[1])]
+
+
+def test_main_table_shows_the_summary_and_nothing_else(interview):
+    _, results = interview
+    table = study_tables(results)["main_default"]
+    assert table.keys == (
+        "algorithm",
+        "restricted_time_to_mastery",
+        "return",
+        "post_content_gain",
+        "blueprint_adherence",
+        "return-sd",
+    )
+    row = results.summary_row("default", "ppo", "restricted_time_to_mastery")
+    cell = next(row for row in table.rows if row.key == "ppo").cells[1]
+    assert cell.text.startswith(f"{row['mean']:.1f}\u00a0±\u00a0{row['sd']:.1f}")
+    assert cell.below == f"{row['median']:.1f}\u00a0[{row['q25']:.1f},\u00a0{row['q75']:.1f}]"
+    assert "n = 8\u00a0seeds" in table.caption
+
+
+def test_references_stand_below_a_rule_without_stars(interview):
+    _, results = interview
+    rows = study_tables(results)["main_default"].rows
+    keys = [row.key for row in rows]
+    line = keys.index("references")
+    assert keys[:line] == results.tested("default")
+    assert len(keys) - line - 1 == 9
+    assert not any("*" in cell.text for row in rows[line + 1 :] for cell in row.cells)
+    assert not any(cell.bold for row in rows[line + 1 :] for cell in row.cells)
+
+
+def test_stars_follow_the_corrected_p(interview):
+    _, results = interview
+    table = study_tables(results)["main_default"]
+    for row in results.family("default", "primary") + results.family("default", "secondary"):
+        if row["metric"] not in table.keys:
+            continue
+        found = next(line for line in table.rows if line.key == row["algorithm_a"])
+        text = found.cells[table.keys.index(row["metric"])].text
+        expected = sum(row["p_corrected"] <= level for level in (0.05, 0.01, 0.001))
+        assert text.count("*") == expected
+
+
+def test_bold_marks_the_best_and_what_no_test_puts_below_it(interview):
+    _, results = interview
+    for environment in results.study.environments:
+        best = min(
+            results.tested(environment),
+            key=lambda label: results.summary_row(environment, label, "restricted_time_to_mastery")["mean"],
+        )
+        kept = not_worse_than_best(results, environment)
+        assert best in kept
+        for row in results.family(environment, "pairs"):
+            if best in (row["algorithm_a"], row["algorithm_b"]):
+                other = row["algorithm_b"] if row["algorithm_a"] == best else row["algorithm_a"]
+                assert (other in kept) == (row["decision"] == "undecided")
+
+
+def test_a_csv_file_has_full_precision(interview, tmp_path):
+    _, results = interview
+    tabulate(results, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"{name}.{suffix}" for name in table_names(results.study) for suffix in ("csv", "md", "tex")
+    }
+    table = pd.read_csv(tmp_path / "main_default.csv")
+    row = table[(table.algorithm == "ppo") & (table.metric == "return")].iloc[0]
+    assert row["mean"] == results.summary_row("default", "ppo", "return")["mean"]
+    assert "trace=" not in (tmp_path / "main_default.md").read_text()
+
+
+def test_missing_values_have_a_reason(tmp_path):
+    study = Study.model_validate(small_document())
+    lost = {("tiny", "ppo", seed, "post_content_gain") for seed in study.seeds}
+    lost |= {("tiny", "rule_based", 2, "blueprint_adherence")}
+    table = study_tables(read(tmp_path, small_document(), made_up_scores(study, lost)))["main_tiny"]
+    found = {(row.key, key): cell for row, key, cell in cells(table)}
+    absent = found["ppo", "post_content_gain"]
+    assert (absent.text, table.notes[ord(absent.note) - 97]) == ("–", "no question asked")
+    partial = found["rule_based", "blueprint_adherence"]
+    assert "1 of 8 seeds missing (2: no question asked)" in table.notes[ord(partial.note) - 97]
+
+
+def test_all_censored_is_not_estimable(tmp_path):
+    document = small_document()
+    scores = made_up_scores(Study.model_validate(document))
+    rows = scores.metric == "restricted_time_to_mastery"
+    scores.loc[rows, ["value", "status"]] = [np.nan, "all censored: not reached"]
+    results = read(tmp_path, document, scores)
+    tables = study_tables(results)
+    column = [row.cells[1].text for row in tables["main_tiny"].rows if len(row.cells) > 1]
+    assert set(column) == {"not estimable"}
+    assert not_worse_than_best(results, "tiny") == set()
+    assert all(row.cells[-1].text == "not testable" for row in tables["pairs_tiny"].rows)
+    assert all(row.cells[2].text == "–" for row in tables["pairs_tiny"].rows)
+
+
+def test_one_seed_has_no_spread_no_stars_and_no_bold(tmp_path):
+    tables = study_tables(read(tmp_path, small_document(seeds=[0])))
+    assert spreadless_means(tables.values()) == []
+    main = tables["main_tiny"]
+    assert not any(cell.bold or "*" in cell.text for _, _, cell in cells(main))
+    assert "one seed, so no SD" in main.notes
+
+
+def test_more_algorithms_than_fit_make_a_second_panel(interview):
+    _, results = interview
+    names = table_names(results.study)
+    assert "secondary_default" in names
+    assert "secondary_default_2" in names
+    assert "secondary_default_3" not in names
+
+
+def plain_table(text):
+    return Table(
+        "t",
+        text,
+        (text, "b"),
+        ("a", "b"),
+        "lr",
+        (Row("g", (Cell(text),)), Row("r", (Cell(text, bold=True, note="a"), Cell("1", "[0, 2]")))),
+        (text,),
+        pd.DataFrame({"a": [text], "b": [1 / 3]}),
+    )
+
+
+def test_latex_has_booktabs_rules_and_escapes():
+    text = to_latex(plain_table("50% of a_b & c"))
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
+    assert r"\textbf{50\% of a\_b \& c}\textsuperscript{a} & 1 \\" in text
+    assert r"\caption{50\% of a\_b \& c}" in text
+    assert not re.search(r"(?<!\\)[%_]", text.replace("\\%", "").replace("\\_", ""))
+
+
+def test_csv_and_markdown_of_the_same_table():
+    table = plain_table("a|b")
+    assert to_csv(table) == f"a,b\na|b,{1 / 3!r}\n"
+    text = to_markdown(table, "s")
+    assert "| **a\\|b**^a^ | 1<br>[\\[0, 2\\]]{.below} |" in text
+    assert "{#tbl-s-t}" in text
+
+
+def test_cells_without_sources_get_no_trace():
+    register = Register()
+    to_markdown(plain_table("x"), "s", register)
+    assert register.entries == {}
+
+
+def test_wide_tables_wrap_and_narrow_ones_do_not(interview):
+    _, results = interview
+    assert widths(plain_table("x")) is None
+    for table in study_tables(results).values():
+        shares = widths(table)
+        assert shares is None or len(shares) == len(table.header)
+
+
+def test_a_row_must_fit_its_table():
+    with pytest.raises(ValueError, match="row r has 3 cells"):
+        Table("t", "", ("a", "b"), ("a", "b"), "lr", (Row("r", (Cell("1"),) * 3),), (), pd.DataFrame())
+
+
+def test_two_environments_have_two_main_tables():
+    names = table_names(Study.model_validate(study_document()))
+    assert [name for name in names if name.startswith("main")] == ["main_default", "main_tiny"]
