@@ -247,9 +247,9 @@ BLOCKS = [[1007], [1007, 1001], [1001, 1007], [1002, 1007, 1001], [1001, 1002, 1
 @pytest.mark.parametrize(
     "name, budget, changes",
     [
-        ("CartPole", 1000, {"hidden": (64, 64), "rollout": 50}),
-        ("tiny", 1000, {"rollout": 50}),
-        ("as_specified", 400, {"rollout": 25}),
+        ("CartPole", 600, {"hidden": (64, 64), "rollout": 15}),
+        ("tiny", 600, {"rollout": 15}),
+        ("as_specified", 200, {"rollout": 5}),
         pytest.param("CartPole", 5000, {"hidden": (64, 64)}, marks=pytest.mark.slow),
         pytest.param("CartPole", 5000, {"lanes": 1, "rollout": 250}, marks=pytest.mark.slow),
         pytest.param("tiny", 6000, {"lanes": 6, "activation": "relu"}, marks=pytest.mark.slow),

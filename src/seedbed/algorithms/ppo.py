@@ -170,7 +170,7 @@ class PPO:
         first = torch.arange(seeds).unsqueeze(1) * samples
         kl, clipped, entropies = [], [], []
         for epoch in range(self.epochs):
-            order = first + torch.from_numpy(np.stack([order.permutation(samples) for order in orders]))
+            order = first + torch.from_numpy(np.stack([draw.permutation(samples) for draw in orders]))
             for rows in order.tensor_split(min(self.minibatches, samples), 1):
                 x, action, old_log_probability, advantage, target, old_value, *mask = (
                     array.index_select(0, rows.reshape(-1)).unflatten(0, rows.shape) for array in data
