@@ -14,7 +14,8 @@ include: "rules/common.smk"
 
 
 # The target `report` builds from what is there: what trains and evaluates is left out.
-if "report" not in sys.argv[1:]:
+TRAINS = "report" not in sys.argv[1:]
+if TRAINS:
 
     include: "rules/train.smk"
     include: "rules/evaluate.smk"
@@ -47,3 +48,5 @@ rule all:
 
 onstart:
     hold_run_lock()
+    if TRAINS:
+        check_studies()

@@ -1,7 +1,9 @@
 """What all stages share: the validated configuration, names of files, and digests of sources."""
 
 import json
+import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -48,6 +50,22 @@ def hold_run_lock():
         run_lock.hold(ROOT / ".snakemake/run.lock")
     except run_lock.RunInProgress as error:
         raise WorkflowError(str(error)) from None
+
+
+def check_studies():
+    """Construct all that the studies name, so that bad input fails before anything is trained."""
+    for name, study in STUDIES.items():
+        command = [
+            "python",
+            "workflow_scripts/resolve_study.py",
+            "--settings",
+            as_json(study.model_dump(mode="json")),
+        ]
+        command += ["--seeds-per-job", str(CONFIG.seeds_per_job)]
+        paths = {"PYTHONPATH": f"{ROOT}/src:{ROOT}"}
+        checked = subprocess.run(command, env=os.environ | paths, capture_output=True, text=True)
+        if checked.returncode:
+            raise WorkflowError(checked.stderr.strip().removeprefix("Error: "))
 
 
 def source(program, *modules):

@@ -3,7 +3,6 @@
 
 rule measure:
     input:
-        study=ancient("results/{study}/study.json"),
         episodes=f"{BLOCK}/episodes.parquet",
         steps=f"{BLOCK}/steps.parquet",
         curve=f"{BLOCK}/curve.parquet",
@@ -26,9 +25,9 @@ rule measure:
         source=lambda wildcards: source("measure.py", *metric_modules(wildcards.study)),
     shell:
         "python workflow_scripts/measure.py --source {params.source} --modules {params.modules:q} "
-        "--study {input.study:q} --environment {wildcards.environment:q} "
+        "--study {wildcards.study:q} --environment {wildcards.environment:q} "
         "--algorithm {wildcards.algorithm:q} --metrics {params.metrics:q} --episodes {input.episodes:q} "
-        "--steps {input.steps:q} --curve {input.curve:q} --runs {input.training:q} {input.evaluation:q} "
+        "--steps {input.steps:q} --curve {input.curve:q} --training {input.training:q} --evaluation {input.evaluation:q} "
         "--scores {output.scores:q} --curve-scores {output.curve_scores:q} --costs {output.costs:q} "
         "> {log:q} 2>&1"
 

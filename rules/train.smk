@@ -1,26 +1,29 @@
-"""Check a study, then train: one job per environment, algorithm and block of seeds."""
+"""Train: one job per environment, algorithm and block of seeds.
+
+Training takes no input from `resolve_study`, not even an ancient one: where a job is due to run, Snakemake does
+not look at what else changed in the jobs behind it, and an ancient input does not make them run. So every study
+is checked in `onstart` instead.
+"""
 
 
-rule check:
+rule resolve_study:
     output:
         study="results/{study}/study.json",
     log:
-        "results/logs/{study}/check.log",
+        "results/logs/{study}/resolve_study.log",
     conda:
         "../envs/training.yaml"
     params:
         settings=lambda wildcards: as_json(STUDIES[wildcards.study].model_dump(mode="json")),
         seeds_per_job=CONFIG.seeds_per_job,
         modules=lambda wildcards: study_modules(wildcards.study),
-        source=lambda wildcards: source("check.py", *study_modules(wildcards.study)),
+        source=lambda wildcards: source("resolve_study.py", *study_modules(wildcards.study)),
     shell:
-        "python workflow_scripts/check.py --source {params.source} --modules {params.modules:q} "
+        "python workflow_scripts/resolve_study.py --source {params.source} --modules {params.modules:q} "
         "--settings {params.settings:q} --seeds-per-job {params.seeds_per_job} --study {output.study:q} > {log:q} 2>&1"
 
 
 rule train:
-    input:
-        ancient("results/{study}/study.json"),
     output:
         policy=f"{BLOCK}/policy.safetensors",
         curve=f"{BLOCK}/curve.parquet",

@@ -41,7 +41,7 @@ def main(args):
     record = run_record(
         "evaluation", settings, watch, steps=decisions, model_calls=decisions * policy.model_calls
     )
-    write_json(args.run, record)
+    write_json(args.run, record | {"horizon": dynamics.spec.horizon})
 
 
 if __name__ == "__main__":

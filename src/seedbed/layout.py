@@ -48,5 +48,5 @@ def logs(study: str, divided: Blocks) -> list[str]:
         for folder in block_folders(study, divided, "results/logs")
         for job in ("train", "evaluate", "measure")
     ]
-    stages = ("check", "collect_scores", "analyse", "draw", "tabulate")
+    stages = ("resolve_study", "collect_scores", "analyse", "draw", "tabulate")
     return [*jobs, *(f"results/logs/{study}/{stage}.log" for stage in stages)]

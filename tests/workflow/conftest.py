@@ -12,10 +12,16 @@ ROOT = Path(__file__).parents[2]
 
 
 class Checkout:
-    """A copy of this checkout, with the small study configured."""
+    """A copy of this checkout, with the small study configured, or of another such copy."""
 
-    def __init__(self, folder: Path, results_of: "Checkout | None" = None):
+    def __init__(self, folder: Path, copy_of: "Checkout | None" = None):
         self.folder = folder
+        if copy_of:
+            shutil.copytree(copy_of.folder, folder)
+        else:
+            self._fill(folder)
+
+    def _fill(self, folder: Path) -> None:
         listed = subprocess.run(
             ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True
         ).stdout.decode()
@@ -28,9 +34,6 @@ class Checkout:
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "copy"]):
             identity = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org"]
             subprocess.run(["git", *identity, *command], cwd=folder, check=True)
-        if results_of:
-            for part in ("results", ".snakemake"):
-                shutil.copytree(results_of.folder / part, folder / part, dirs_exist_ok=True)
 
     def configure(self, *lines: str) -> None:
         """Write config.yaml."""
@@ -64,7 +67,7 @@ class Checkout:
 
     def planned(self, *arguments: str) -> set[str]:
         """The jobs of a dry run, as "rule" or "rule algorithm"."""
-        run = self.snakemake("-n", "--quiet", "host", *arguments)
+        run = self.snakemake(*arguments, "-n", "--quiet", "host")
         assert run.returncode == 0, run.stdout
         jobs, rule = set(), None
         for line in run.stdout.splitlines():
@@ -106,4 +109,4 @@ def checkout(tmp_path):
 @pytest.fixture
 def copy_of_finished(finished, tmp_path):
     """A copy with results, to be changed."""
-    return Checkout(tmp_path / "copy", results_of=finished)
+    return Checkout(tmp_path / "copy", finished)

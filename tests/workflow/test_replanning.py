@@ -46,7 +46,7 @@ def test_changed_key_replans_what_reads_it(copy_of_finished):
     study.write_text(text.replace("title: A small", "title: The small"))
     planned = copy_of_finished.planned()
     assert not {job for job in planned if job.startswith(("train", "evaluate"))}
-    assert "check" in planned
+    assert "resolve_study" in planned
 
 
 def test_report_target_trains_nothing_even_after_an_edit(copy_of_finished):

@@ -11,12 +11,14 @@ def main(args):
     from seedbed.study import Study
 
     study = Study.model_validate(json.loads(args.settings))
-    write_json(args.study, resolve(study, args.seeds_per_job))
+    resolved = resolve(study, args.seeds_per_job)
+    if args.study:
+        write_json(args.study, resolved)
 
 
 if __name__ == "__main__":
     parser = job.parser(__doc__)
     parser.add_argument("--settings", required=True, help="the study, as JSON")
     parser.add_argument("--seeds-per-job", type=int, required=True, help="seeds that share a job")
-    parser.add_argument("--study", required=True, help="output: resolved study, JSON")
+    parser.add_argument("--study", help="output: resolved study, JSON; without it, only check")
     job.run(main, parser)
