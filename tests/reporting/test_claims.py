@@ -88,14 +88,25 @@ def test_what_cannot_be_tested_says_why():
 
 
 @pytest.mark.parametrize("column", REQUIRED)
-def test_without_its_evidence_no_claim_is_made(column):
+def test_without_its_evidence_no_difference_is_claimed(column):
     row = row_of(100 + STEADY - SHIFT, 100 + STEADY, **{column: math.nan})
     sentence = comparison_sentence(row, metric(), TITLES)
-    assert (
-        sentence
-        == f"In time to mastery, nothing is claimed about PPO and Rule: the comparison lacks {column}."
+    assert sentence == (
+        f"In time to mastery, nothing is claimed about PPO and Rule: the comparison lacks {REQUIRED[column]}."
     )
-    assert interpretation(row, TITLES) == "not testable"
+    assert interpretation(row, TITLES) == "no claim"
+
+
+def test_three_seeds_cannot_decide_and_the_sentence_says_so():
+    """Sign flip of 3 pairs: the smallest two-sided p is 2 / 2^3 = 0.25."""
+    row = row_of([90.0, 92.0, 91.0], [100.0, 101.0, 103.0])
+    sentence = comparison_sentence(row, metric(), TITLES)
+    assert "no difference could be shown between PPO and Rule" in sentence
+    assert sentence.endswith(
+        "is not excluded, and these tests could not have shown any: "
+        "with n = 3 the smallest attainable p is 0.25, after Holm over 1 comparisons 0.25 > 0.05."
+    )
+    assert "resamples" not in sentence
 
 
 def test_differences_of_percentages_are_percentage_points():

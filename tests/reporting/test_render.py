@@ -31,7 +31,7 @@ def report(tmp_path_factory):
 
 
 def test_all_forms_are_there_and_nothing_else(report):
-    expected = {"paper.md", "trace.json", "numbers.json", *OUTPUTS}
+    expected = {"paper.md", "trace.json", *OUTPUTS}
     assert {path.name for path in report.iterdir()} == expected
 
 

@@ -4,6 +4,7 @@ A claim needs its decision, n, difference with interval, corrected p and effect 
 them no claim is made, and the sentence says why. That no difference was found is never said to be equality.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,15 +27,18 @@ from seedbed.reporting.trace import Source
 if TYPE_CHECKING:
     from seedbed.metrics.base import Metric
 
-REQUIRED = (
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p_corrected",
-    "d_av",
-    "d_av_low",
-    "d_av_high",
-)
+REQUIRED = {
+    "difference": "a difference",
+    "difference_low": "an interval of the difference",
+    "difference_high": "an interval of the difference",
+    "p_corrected": "a corrected p-value",
+    "d_av": "an effect d_av",
+    "d_av_low": "an interval of d_av",
+    "d_av_high": "an interval of d_av",
+}
+"""The columns that a claim needs, and what they are."""
+NEGATIVE = ("difference", "difference_low", "difference_high", "p_corrected")
+"""Those that are needed to say that no difference could be shown."""
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "bonferroni": "Bonferroni"}
 DECIDED = ("a better", "b better", "undecided")
 
@@ -49,9 +53,25 @@ class Claim:
 
 
 def missing_support(row: Mapping) -> list[str]:
-    """The columns that a claim needs and this comparison lacks."""
-    lacking = [name for name in REQUIRED if not finite(row[name])]
-    return lacking + ([] if row["n"] >= 2 else ["n"]) + ([] if row["decision"] in DECIDED else ["decision"])
+    """What a statement about this comparison needs and it lacks, in words; [] if it carries one."""
+    needed = NEGATIVE if row["decision"] == "undecided" else REQUIRED
+    lacking = [REQUIRED[name] for name in needed if not finite(row[name])]
+    lacking += [] if row["n"] >= 2 else ["a second seed"]
+    lacking += [] if row["decision"] in DECIDED else ["a decision"]
+    return list(dict.fromkeys(lacking))
+
+
+def reason(note: str) -> str:
+    """A note of the comparisons table without what it says of effects, whose gaps the tables show."""
+    parts = (part for part in one_line(note).split("; ") if " interval not estimable" not in part)
+    text = "; ".join(parts).removeprefix("not testable: ")
+    return re.sub(r"after (holm|bh|bonferroni) over", lambda m: f"after {CORRECTIONS[m[1]]} over", text)
+
+
+def hopeless(row: Mapping) -> str:
+    """Why no data could have made this comparison significant; "" if they could."""
+    first = reason(row["note"]).split("; ")[0]
+    return first.removeprefix("cannot succeed: ") if first.startswith("cannot succeed: ") else ""
 
 
 def difference_unit(metric: "Metric") -> str:
@@ -70,11 +90,15 @@ def evidence(row: Mapping, metric: "Metric", confidence: float) -> str:
     percent = f", {signed(row['percent'], 1)}{NO_BREAK}%" if finite(row["percent"]) else ""
     low, high = (signed(row[name], metric.decimals) for name in ("difference_low", "difference_high"))
     correction = CORRECTIONS.get(row["correction"], row["correction"])
+    effect = "d_av not estimable"
+    if finite(row["d_av"]):
+        known = finite(row["d_av_low"]) and finite(row["d_av_high"])
+        bounds = interval(row["d_av_low"], row["d_av_high"]) if known else "with no estimable interval"
+        effect = f"d_av = {number(row['d_av'])} {bounds} ({effect_size(row)})"
     return (
         f"{signed(row['difference'], metric.decimals)}{unit}{percent}, "
         f"{100 * confidence:g}{NO_BREAK}% interval {low} to {high}, "
-        f"{p_equals(row['p_corrected'])} after {correction} correction, d_av = {number(row['d_av'])} "
-        f"{interval(row['d_av_low'], row['d_av_high'])} ({effect_size(row)}), "
+        f"{p_equals(row['p_corrected'])} after {correction} correction, {effect}, "
         f"n = {several(int(row['n']), 'seed')}"
     )
 
@@ -93,17 +117,18 @@ def comparison_sentence(
     a, b = titles[row["algorithm_a"]], titles[row["algorithm_b"]]
     what = in_sentence(metric.title)
     if row["decision"] == "not testable":
-        reason = one_line(row["note"]).removeprefix("not testable: ") or "the test could not be made"
-        return f"In {what}, {a} and {b} could not be compared: {reason}."
+        why = reason(row["note"]) or "the test could not be made"
+        return f"In {what}, {a} and {b} could not be compared: {why}."
     lacking = missing_support(row)
     if lacking:
         return f"In {what}, nothing is claimed about {a} and {b}: the comparison lacks {listed(lacking)}."
     if row["decision"] == "undecided":
         size = max(abs(row["difference_low"]), abs(row["difference_high"]))
         largest = number(size, metric.decimals) + with_unit(difference_unit(metric))
+        never = f", and these tests could not have shown any: {hopeless(row)}" if hopeless(row) else ""
         return (
             f"In {what}, no difference could be shown between {a} and {b} "
-            f"({evidence(row, metric, confidence)}); a difference of {largest} is not excluded."
+            f"({evidence(row, metric, confidence)}); a difference of {largest} is not excluded{never}."
         )
     better, worse = (a, b) if row["decision"] == "a better" else (b, a)
     return (
@@ -114,8 +139,10 @@ def comparison_sentence(
 
 def interpretation(row: Mapping, titles: Mapping[str, str]) -> str:
     """The decision in a few words, for a table: who is better and how large the effect is."""
-    if row["decision"] == "not testable" or missing_support(row):
+    if row["decision"] == "not testable":
         return "not testable"
+    if missing_support(row):
+        return "no claim"
     if row["decision"] == "undecided":
         return "no difference shown"
     better = titles[row["algorithm_a"] if row["decision"] == "a better" else row["algorithm_b"]]
@@ -187,8 +214,10 @@ def key_finding(results: StudyResults, environment: str) -> Claim:
         "not testable": "not testable",
     }
     parts = [f"{endings[kind]}: {listed(groups[kind])}" for kind in endings if groups[kind]]
-    direction = f"({metric.better} is better)"
-    return Claim(identity, f"{where} {direction}: {'; '.join(parts)}.", sources)
+    never = list(dict.fromkeys(hopeless(row) for row in rows if hopeless(row)))
+    if never:
+        parts.append(f"these tests could not have shown any difference: {listed(never)}")
+    return Claim(identity, f"{where} ({metric.better} is better): {'; '.join(parts)}.", sources)
 
 
 def _grouped(
@@ -198,10 +227,9 @@ def _grouped(
     groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": [], "not testable": []}
     kinds = {"a better": "better", "b better": "worse", "undecided": "undecided"}
     for row in rows:
-        kind = "not testable" if missing_support(row) else kinds[row["decision"]]
-        if kind == "not testable":
-            words = one_line(row["note"]).removeprefix("not testable: ") or "a statistic is missing"
-        else:
-            words = evidence(row, metric, confidence)
+        lacking = missing_support(row)
+        kind = "not testable" if lacking else kinds[row["decision"]]
+        why = reason(row["note"]) or f"without {listed(lacking)}"
+        words = why if lacking else evidence(row, metric, confidence)
         groups[kind].append(f"{titles[row['algorithm_a']]} ({words})")
     return groups

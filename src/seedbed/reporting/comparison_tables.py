@@ -9,6 +9,7 @@ from seedbed.reporting.claims import (
     difference_unit,
     interpretation,
     missing_support,
+    reason,
     titles_of,
 )
 from seedbed.reporting.formatting import (
@@ -16,6 +17,7 @@ from seedbed.reporting.formatting import (
     NO_BREAK,
     finite,
     interval,
+    listed,
     number,
     one_line,
     p_value,
@@ -45,7 +47,7 @@ def pairs_table(results: StudyResults, environment: str) -> Table:
     notes = Notes()
     rows = []
     for row in results.family(environment, family):
-        note = notes.letter(_without_effects(_reason(row)))
+        note = notes.letter(_reason(row))
         source = (comparison_source(results, row),)
         cells = (
             Cell(_pair(row, titles)),
@@ -65,7 +67,7 @@ def pairs_table(results: StudyResults, environment: str) -> Table:
         f"{metric.title[:1].lower() + metric.title[1:]} ({metric.better} is better). Δ: first minus second, "
         f"in percent of the second, below it{unit or ' as such'} with its "
         f"{100 * results.settings.confidence:g} % interval; p after {corrected or 'no'} "
-        f"correction over this table; d_av with its interval; n: seeds."
+        f"correction over this table; d_av with its interval; n: seeds; –: not estimable."
     )
     return Table(
         name=f"pairs_{environment}",
@@ -114,7 +116,7 @@ def comparisons_table(results: StudyResults, environment: str) -> Table:
             f"All comparisons in {one_line(results.study.title_of(environment))}, first minus second. "
             f"p: after correction, below it before correction; "
             f"{100 * results.settings.confidence:g} % intervals, uncorrected, below their "
-            f"estimates. The CSV file beside this table has every column."
+            f"estimates (–: not estimable). The CSV file beside this table has every column."
         ),
         header=("Comparison: metric", "Δ", "p", "d_z", "d_av", "Cliff’s δ", "Decision"),
         keys=("comparison", "difference", "p", "d_z", "d_av", "cliffs_delta", "decision"),
@@ -135,16 +137,8 @@ def _key(row: Mapping) -> str:
 
 def _reason(row: Mapping) -> str:
     """What a reader must know: why a comparison could not be made or decided, which seeds are missing."""
-    note = one_line(row["note"])
-    if missing_support(row) and not note:
-        return f"lacks {', '.join(missing_support(row))}"
-    return note
-
-
-def _without_effects(note: str) -> str:
-    """A note without what it says of effects that the table of pairs does not show."""
-    hidden = ("d_z interval", "cliffs_delta interval")
-    return "; ".join(part for part in note.split("; ") if not part.startswith(hidden))
+    lacking = missing_support(row)
+    return reason(row["note"]) or (f"without {listed(lacking)}" if lacking else "")
 
 
 def _bounds(row: Mapping, low: str, high: str, decimals: int) -> str:

@@ -108,11 +108,6 @@ def general(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}".replace("-", MINUS)
 
 
-def quantity(value: float, decimals: int, unit: str) -> str:
-    """A number with its unit."""
-    return number(value, decimals) + with_unit(unit)
-
-
 def with_unit(unit: str) -> str:
     """A unit as it follows a number, with its space; nothing for a pure number."""
     return f"{NO_BREAK}{unit}" if unit else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seedbed.reporting.formatting import Markdown, latex, markdown
 from seedbed.reporting.trace import Register, Source
@@ -224,8 +224,3 @@ def to_latex(table: Table) -> str:
 def to_csv(table: Table) -> str:
     """The values at full precision, comma-separated; empty where there is none."""
     return table.values.to_csv(index=False, lineterminator="\n")
-
-
-def cell_of(value: Any, sources: tuple[Source, ...] = ()) -> Cell:
-    """A cell of one plain text."""
-    return Cell(str(value), sources=sources)

@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from seedbed.reporting.claims import Claim, comparison_source, difference_unit, in_sentence, titles_of
+from seedbed.reporting.claims import (
+    Claim,
+    comparison_source,
+    difference_unit,
+    hopeless,
+    in_sentence,
+    titles_of,
+)
 from seedbed.reporting.formatting import (
     MINUS,
     NO_BREAK,
@@ -86,21 +93,20 @@ def _tests(results: StudyResults, environment: str) -> Iterator[Claim]:
                 f"could not be tested.",
                 *sources,
             )
-        hopeless = [row for row in part if one_line(row["note"]).startswith("cannot succeed")]
-        if hopeless:
-            why = one_line(hopeless[0]["note"]).split(";")[0].removeprefix("cannot succeed: ")
+        futile = [row for row in part if hopeless(row)]
+        if futile:
             yield _claim(
-                f"In {where}, {len(hopeless)} of {several(len(part), 'comparison')} of the family {family} "
-                f"could not have been significant whatever the data: {why}.",
-                *(comparison_source(results, row) for row in hopeless),
+                f"In {where}, {len(futile)} of {several(len(part), 'comparison')} of the family {family} "
+                f"could not have been significant whatever the data: {hopeless(futile[0])}.",
+                *(comparison_source(results, row) for row in futile),
             )
     for row in results.family(environment, "primary"):
         yield from _wide(results, row)
         if row["unpaired_seeds"] > 0:
             pair = f"{titles[row['algorithm_a']]} and {titles[row['algorithm_b']]}"
             yield _claim(
-                f"In {where}, {several(int(row['unpaired_seeds']), 'seed')} of {pair} have a score on "
-                f"one side only and were left out of their comparison.",
+                f"In {where}, {several(int(row['unpaired_seeds']), 'seed')} of {pair} have a score "
+                f"on one side only and were left out of their comparison.",
                 comparison_source(results, row),
             )
 

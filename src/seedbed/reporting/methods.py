@@ -100,7 +100,7 @@ def about(name: str, registry: Mapping[str, str], kind: str) -> str:
     module = importlib.import_module(location(name, dict(registry), kind).partition(":")[0])
     own = one_line((made.__doc__ or "").replace("``", ""))
     text = own if own and not own.startswith("Hyper-parameters") else one_line(module.__doc__ or "")
-    return re.split(r"\.\s(?=[A-Z])", text)[0].rstrip(".") + "." if text else ""
+    return re.split(r"(?<!\bal)\.\s(?!\d)", text)[0].rstrip(".") + "." if text else ""
 
 
 def descriptions(algorithm: str) -> dict[str, str]:
@@ -187,16 +187,18 @@ def _hyperparameters(results: StudyResults, label: str, environments: list[str],
         key = f"algorithms/{environments[0]}/{label}/{name}"
         text = setting(value) + (" (set by the study)" if name in changed else "")
         cell = Cell(text, sources=(Source(f"{study.name}/study.json", {"key": key}),))
-        rows.append(Row(name, (Cell(name), cell, Cell(meaning.get(name, "")))))
+        cells = (Cell(name), cell, Cell(meaning.get(name, "")))
+        rows.append(Row(name, cells if any(meaning.values()) else cells[:2]))
+    columns = 3 if any(meaning.values()) else 2
     where = listed([one_line(study.title_of(environment)) for environment in environments])
     return Table(
         name=f"hyperparameters_{label}" + ("" if everywhere else f"_{environments[0]}"),
         caption=f"Hyper-parameters of {one_line(study.title_of(label))}"
         + ("" if everywhere else f" in {where}")
         + ".",
-        header=("Hyper-parameter", "Value", "Meaning"),
-        keys=("name", "value", "meaning"),
-        align="lll",
+        header=("Hyper-parameter", "Value", "Meaning")[:columns],
+        keys=("name", "value", "meaning")[:columns],
+        align="l" * columns,
         rows=tuple(rows),
         notes=(),
         values=_frame(values),

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from seedbed.reporting.claims import CORRECTIONS, in_sentence
+from seedbed.reporting.claims import CORRECTIONS, hopeless, in_sentence
 from seedbed.reporting.formatting import (
     MISSING,
     NO_BREAK,
     finite,
     interval,
+    listed,
     number,
     one_line,
     several,
@@ -87,10 +88,15 @@ def secondary_table(results: StudyResults, environment: str, panel: int) -> Tabl
         for label in labels:
             cells.append(_metric_cell(results, environment, label, name, notes, stacked=True))
         rows.append(Row(name, tuple(cells)))
+    compared = {row["metric"] for row in results.family(environment, "secondary")}
+    tested = [in_sentence(results.metrics[name].title) for name in names if name in compared]
     caption = (
         f"Further metrics in {_title(results, environment)}: mean, below it ± SD over {_seeds_of(results)}. "
-        + _stars_caption(results, planned[MAIN:])
-        + " Metrics without stars anywhere were not tested."
+        + (
+            f"{_stars_caption(results, names)} Tested: {listed(tested)}; others not."
+            if tested
+            else "Not tested."
+        )
     )
     return Table(
         name=f"secondary_{environment}" + (f"_{panel + 1}" if panel else ""),
@@ -138,8 +144,8 @@ def modes_table(results: StudyResults, environment: str) -> Table:
 def not_worse_than_best(results: StudyResults, environment: str) -> set[str]:
     """Tested algorithms that no corrected test shows to be worse than the best one in the primary metric.
 
-    The best has the best mean. Without a test against it an algorithm is left out, and without any there is
-    nothing to say, so that one seed marks nobody.
+    The best has the best mean. An algorithm is left out where no test against it was made or could
+    have decided; without any such test nobody is marked.
     """
     primary = results.study.statistics.primary[environment]
     metric = results.metrics[primary]
@@ -154,7 +160,7 @@ def not_worse_than_best(results: StudyResults, environment: str) -> set[str]:
     kept = set()
     for row in results.family(environment, "pairs"):
         sides = (row["algorithm_a"], row["algorithm_b"])
-        if best not in sides or row["decision"] == "not testable":
+        if best not in sides or row["decision"] == "not testable" or hopeless(row):
             continue
         other = sides[1] if sides[0] == best else sides[0]
         loses = row["decision"] == ("a better" if sides[0] == best else "b better")

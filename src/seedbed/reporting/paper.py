@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seedbed.artifacts import read_json, write_json, write_text
+from seedbed.artifacts import read_json, write_text
 from seedbed.reporting.claims import CORRECTIONS, Claim, claims, in_sentence, key_finding
 from seedbed.reporting.figure_list import figures_of
 from seedbed.reporting.formatting import Markdown, general, listed, markdown, one_line, plural
@@ -33,7 +33,7 @@ def write_paper(
     results: str | Path,
     checklist: str | Path | None = None,
 ) -> None:
-    """Write ``report/paper.md``, ``report/trace.json`` and ``report/numbers.json`` below ``results``.
+    """Write ``report/paper.md`` and ``report/trace.json`` below ``results``.
 
     Args:
         paper: title and authors.
@@ -48,7 +48,6 @@ def write_paper(
     folder = Path(results) / "report"
     write_text(folder / "paper.md", text)
     register.write(folder / "trace.json")
-    write_json(folder / "numbers.json", {name: entry["text"] for name, entry in register.entries.items()})
 
 
 def paper_text(
@@ -182,7 +181,8 @@ class _Section:
                     "actions": self.declared(f"{key}/actions"),
                     "horizon": self.declared(f"{key}/horizon"),
                     "content": [
-                        (part, Markdown(digest)) for part, digest in sorted(sizes.get("content", {}).items())
+                        (part.replace("_", " "), Markdown(digest))
+                        for part, digest in sorted(sizes.get("content", {}).items())
                     ],
                 }
             )

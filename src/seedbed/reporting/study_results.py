@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
     from seedbed.metrics.base import Metric
 
-FILES = (
-    "study.json",
-    "scores.parquet",
-    "costs.parquet",
-    "statistics/summary.parquet",
-    "statistics/comparisons.parquet",
-)
-"""What is read of ``results/<study>/``; rules list them as inputs."""
-
 ROLES = ("learner", "baseline", "reference")
 
 
