@@ -75,3 +75,12 @@ def test_bad_lanes_and_actions_are_refused(coin_walk):
     lanes = DynamicsLanes(coin_walk(), Purpose.TEST, [4], 2, 2)
     with pytest.raises(ValueError, match=r"Action 2 of seed 4, episode 1, step 1 is not in \[0, 2\)"):
         lanes.step(np.array([[0, 2]]))
+
+
+def test_idle_lanes_never_overrun_their_limit(coin_walk):
+    class Watched(coin_walk):
+        def step(self, state, action, noise):
+            assert (state.t < 5).all()
+            return super().step(state, action, noise)
+
+    run(DynamicsLanes(Watched(limit=5), Purpose.TEST, [0, 1], 3, 40))

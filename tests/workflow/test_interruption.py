@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ def wait_for_training(checkout, process):
         for entry in os.listdir("/proc"):
             if entry.isdigit():
                 try:
-                    command = open(f"/proc/{entry}/cmdline").read()
+                    command = Path(f"/proc/{entry}/cmdline").read_text()
                     folder = os.readlink(f"/proc/{entry}/cwd")
                 except OSError:
                     continue
