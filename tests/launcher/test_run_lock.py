@@ -1,6 +1,7 @@
 """The lock of a run: it ends with its process, whatever ends the process, and says who has it."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -110,7 +111,7 @@ def test_jobs_of_a_killed_run_are_named_and_live_on(root: Path, capsys: pytest.C
     script = root / "workflow_scripts/train policies.py"
     script.parent.mkdir()
     script.write_text("print('ready', flush=True)\nimport sys\nsys.stdin.read()\n")
-    call = f"{sys.executable} 'workflow_scripts/train policies.py'; true"  # as a job: a shell around a script
+    call = f"{shlex.quote(sys.executable)} 'workflow_scripts/train policies.py'; true"  # as a job: a shell around a script
     job = subprocess.Popen(
         ["bash", "-c", call], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
