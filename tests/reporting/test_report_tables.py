@@ -1,6 +1,8 @@
 """Tables: every mean has its spread, every gap its reason, and each form says the same."""
 
 import re
+import shutil
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -191,6 +193,21 @@ def test_latex_has_booktabs_rules_and_escapes():
     assert r"\textbf{50\% of a\_b \& c}\textsuperscript{a} & 1 \\" in text
     assert r"\caption{50\% of a\_b \& c}" in text
     assert not re.search(r"(?<!\\)[%_]", text.replace("\\%", "").replace("\\_", ""))
+
+
+def test_latex_tables_compile(interview, tmp_path):
+    if not shutil.which("pdflatex"):
+        pytest.skip("pdflatex (TeX Live) is not installed, so the tables cannot be compiled")
+    _, results = interview
+    tables = [*study_tables(results).values(), plain_table(r"a_b 50% $x$ #1 & <t> \par {y} ~ ^ | [d] \"q\"")]
+    packages = r"\usepackage[T1]{fontenc}\usepackage{lmodern,textcomp,booktabs,array,longtable}"
+    body = r"\clearpage ".join(to_latex(table) for table in tables)
+    text = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
+    (tmp_path / "tables.tex").write_text(text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", errors="replace")
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert "too large" not in run.stdout  # a float that is cut off
 
 
 def test_csv_and_markdown_of_the_same_table():

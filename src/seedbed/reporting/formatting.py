@@ -38,6 +38,7 @@ _LATEX = {
     MINUS: "$-$",
     "±": r"$\pm$",
     "Δ": r"$\Delta$",
+    "δ": r"$\delta$",
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "≤": r"$\le$",

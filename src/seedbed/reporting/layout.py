@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 WIDEST = 96
 """Characters that fit side by side in the paper's table type; wider tables get columns that wrap."""
 
+LONGEST = 45
+"""Lines of a LaTeX table that fit on a page."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -167,7 +170,7 @@ def _pipes(cells) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A ``table`` environment with booktabs rules, to be read with \\input; needs booktabs and array."""
+    """A table with booktabs rules, to be read with \\input; needs booktabs, array and longtable."""
     shares = widths(table)
     if shares:
         total = sum(shares)
@@ -201,24 +204,20 @@ def to_latex(table: Table) -> str:
         rf"\par\smallskip\textsuperscript{{{_letter(index)}}}~{latex(text)}."
         for index, text in enumerate(table.notes)
     ]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering\footnotesize",
-            rf"\caption{{{latex(table.caption)}}}",
-            rf"\label{{tbl-{table.name}}}",
-            rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
-            r"\toprule",
-            line([latex(title) for title in table.header]),
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            *notes,
-            r"\end{table}",
-            "",
-        ]
-    )
+    title = [rf"\caption{{{latex(table.caption)}}}", rf"\label{{tbl-{table.name}}}"]
+    head = [r"\toprule", line([latex(title) for title in table.header]), r"\midrule"]
+    if len(body) > LONGEST:  # a float cannot be longer than a page
+        opening = [r"{\footnotesize", rf"\begin{{longtable}}{{@{{}}{columns}@{{}}}}", *title, r"\\", *head]
+        closing = [r"\bottomrule", r"\end{longtable}", *notes, r"\par}"]
+        return "\n".join([*opening, r"\endhead", *body, *closing, ""])
+    opening = [
+        r"\begin{table}",
+        r"\centering\footnotesize",
+        *title,
+        rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+    ]
+    closing = [r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}"]
+    return "\n".join([*opening, *head, *body, *closing, ""])
 
 
 def to_csv(table: Table) -> str:
