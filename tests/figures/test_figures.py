@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from seedbed.figures.catalogue import FIGURES
-from seedbed.figures.names import GENERAL, OF_METRIC_SET, figure_names
+from seedbed.figures.catalogue import FIGURES, draw
+from seedbed.figures.names import GENERAL, OF_METRIC_SET, figure_names, kind_of
 from seedbed.figures.style import save, style
 from seedbed.figures.tables import Tables
 
@@ -41,7 +41,7 @@ def cases(synthetic, usual):
     }
 
 
-KINDS = ("usual", "twelve algorithms", "ugly titles", "one seed", "nobody masters", "no rows", "holes")
+KINDS = ("twelve algorithms", "ugly titles", "nobody masters", "no rows", "holes")
 
 
 def with_holes(tables):
@@ -140,6 +140,9 @@ def test_what_is_missing_gives_its_reason_and_no_bar(cases, monkeypatch):
     assert "crashed" in text
     assert "6 of 8 seeds" in text
     assert "no question asked" in words(FIGURES["difficulty_mix"](tables, study), monkeypatch)
+    for axes in figure.axes:  # a count must not run into the panel beside it
+        for note in axes.texts:
+            assert note.get_window_extent().x1 <= axes.get_window_extent().x1, note.get_text()
     bars = figure.axes[0].patches
     assert len(bars) == len(study.algorithms) - 1  # DQN's place stays empty
     assert all(np.isfinite(bar.get_width()) for bar in bars)
@@ -188,12 +191,12 @@ def test_decisions_point_to_the_better_one_whichever_direction_is_better(usual, 
 
 
 def test_titles_with_signs_stand_as_they_are(cases, monkeypatch, synthetic):
-    text = words(FIGURES["bars"](*cases["ugly titles"]), monkeypatch)
+    text = words(FIGURES["difficulty_mix"](*cases["ugly titles"]), monkeypatch)
     assert "Costs $5 & 100%_of <b>x</b> $y^2$" in text
 
 
 def test_saving_twice_gives_the_same_bytes_and_leaves_nothing_else(usual, tmp_path):
-    for name in ("bars", "pairwise_tests"):
+    for name in ("difficulty_mix", "pairwise_tests"):
         first = save(FIGURES[name](*usual), tmp_path / "a" / name)
         second = save(FIGURES[name](*usual), tmp_path / "b" / name)
         assert [path.suffix for path in first] == [".pdf", ".svg", ".png"]
@@ -258,6 +261,26 @@ def test_names_match_the_catalogue_and_every_figure_has_a_caption(usual):
     captions = {path.stem: path.read_text() for path in (ROOT / "report" / "captions").glob("*.rst")}
     assert set(FIGURES) <= set(captions)
     assert all(text.strip() for text in captions.values())
+
+
+def test_several_environments_have_one_figure_each(cases):
+    tables, study = cases["ugly titles"]
+    names = figure_names(study)
+    assert names[:3] == ("learning_curves-one", "learning_curves-two", "bars-one")
+    assert {kind_of(name) for name in names} == set(FIGURES)
+    assert len(draw("learning_curves-two", tables, study).axes) == 2
+    assert len(draw("pairwise_tests", tables, study).axes) == 4
+    with pytest.raises(KeyError):
+        draw("bars-three", tables, study)
+
+
+def test_a_gap_in_a_curve_is_not_bridged(cases):
+    tables, study = cases["holes"]
+    axes = FIGURES["learning_curves"](tables, study).axes[0]
+    rows = tables.curves[(tables.curves["algorithm"] == "ppo") & (tables.curves["metric"] == "return")]
+    curves = [np.asarray(line.get_ydata(), float) for line in axes.lines]
+    assert any(np.array_equal(curve, rows["mean"], equal_nan=True) for curve in curves)
+    assert rows["mean"].isna().sum() == 2
 
 
 def test_a_study_without_interview_metrics_has_the_general_figures_only(usual, monkeypatch):

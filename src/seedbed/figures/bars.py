@@ -84,4 +84,4 @@ def _note(tables: Tables, study: Study) -> str:
     text = "Bold title: primary metric. Bars: mean over training seeds; circles: seeds. "
     if n == 1:
         return text + "One training seed: no interval can be given."
-    return text + f"Whiskers: {tables.percent} t intervals of the mean over n = {n} seeds. Grey: not tested."
+    return text + f"Whiskers: {tables.percent} t intervals, n = {n}. Pale bars: references, not tested."

@@ -9,6 +9,7 @@ from seedbed.figures.difficulty_mix import difficulty_mix
 from seedbed.figures.gain_by_modality import gain_by_modality
 from seedbed.figures.learning_curves import learning_curves
 from seedbed.figures.mastery_incidence import mastery_incidence
+from seedbed.figures.names import kind_of
 from seedbed.figures.pairwise_tests import pairwise_tests
 from seedbed.figures.tables import Tables
 from seedbed.study import Study
@@ -21,3 +22,15 @@ FIGURES: dict[str, Callable[[Tables, Study], Figure]] = {
     "gain_by_modality": gain_by_modality,
     "difficulty_mix": difficulty_mix,
 }
+
+
+def draw(name: str, tables: Tables, study: Study) -> Figure:
+    """One of ``figure_names(study)``; marks of algorithms are the same in all environments.
+
+    Raises:
+        KeyError: there is no such figure or environment.
+    """
+    kind, environment = kind_of(name), name.partition("-")[2]
+    if environment:
+        study = study.model_copy(update={"environments": {environment: study.environments[environment]}})
+    return FIGURES[kind](tables, study)

@@ -57,10 +57,10 @@ def _title(study: Study, environment: str, metric: str) -> str:
 
 
 def _curve(rows: pd.DataFrame, algorithm: str, metric: str) -> pd.DataFrame:
-    """Points with a value; one point alone is no curve."""
+    """Points up to the last with a value, gaps included; one point alone is no curve."""
     points = cell(rows, algorithm, metric).sort_values("steps")
-    points = points[points["n"] > 0]
-    return points if points["steps"].nunique() > 1 else points.iloc[:0]
+    known = points.loc[points["n"] > 0, "steps"]
+    return points[points["steps"] <= known.max()] if known.nunique() > 1 else points.iloc[:0]
 
 
 def _ending(rows: pd.DataFrame, algorithm: str) -> str:

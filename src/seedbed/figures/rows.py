@@ -14,6 +14,7 @@ from seedbed.study import Study
 ROW = 0.205
 """Least height of a row, inches."""
 NAME_WIDTH = 1.55
+_NOTE = 6.2  # points, of remarks within a panel
 
 
 def names(study: Study, environment: str) -> list[str]:
@@ -64,7 +65,7 @@ def intervals(
         bars: bars from zero with the seeds as points, or the mean's marker alone.
     """
     summary, scores = (rows_of(table, study, environment) for table in (tables.summary, tables.scores))
-    absent, reach = [], []
+    absent, partial, reach = [], [], []
     for row, label in enumerate(algorithms_in_order(study, environment)):
         seeds, mark = cell(scores, label, metric), marks[label]
         values = seeds.sort_values("seed")["value"].dropna().to_numpy(float)
@@ -75,41 +76,20 @@ def intervals(
         _one_row(axes, row, values, found, mark, bars)
         reach += [*values, found["low"], found["high"]]
         if bars and len(seeds) > values.size:
-            text = f"{values.size} of {len(seeds)} seeds"
-            axes.annotate(
-                text,
-                (np.nanmax(reach[-values.size - 2 :]), row),
-                (4, 0),
-                textcoords="offset points",
-                va="center",
-                size=6,
-                color="0.3",
-            )
-    reach = [value for value in reach if np.isfinite(value)]
-    if not reach:
-        reasons = sorted({reason for _, reason in absent})
-        axes.spines["bottom"].set_visible(False)
-        axes.set_xticks([])
-        axes.set_xlim(0, 1)
-        absent = [(row, reason) for row, reason in absent if len(reasons) > 1] or [
-            (len(absent) // 2, reasons[0] if reasons else "no data")
-        ]
-    else:
-        _limits(axes, reach, bars)
+            end = np.nanmax([*values, found["high"]])
+            partial.append((row, end, f"{values.size} of {len(seeds)} seeds"))
     width = axes.get_position().width * axes.figure.get_size_inches()[0]
+    room = max((layout.text_width(text, _NOTE) + 0.1 for *_, text in partial), default=0.0)
+    _limits(axes, [value for value in reach if np.isfinite(value)], bars, min(room / width, 0.5))
+    for row, end, text in partial:
+        place = {"textcoords": "offset points", "va": "center"}
+        axes.annotate(text, (end, row), (4, 0), size=_NOTE, color="0.3", **place)
+    if not reach and len({reason for _, reason in absent}) < 2:  # one reason for all is said once
+        absent = [(len(absent) // 2, absent[0][1] if absent else "no algorithm")]
     for row, reason in absent:
-        text = layout.wrap(reason, width - 0.06, 6.3, most=2)
-        axes.text(
-            0.03,
-            row,
-            text,
-            transform=axes.get_yaxis_transform(),
-            va="center",
-            size=6.3,
-            style="italic",
-            color="0.35",
-            linespacing=1.0,
-        )
+        text = layout.wrap(reason, width - 0.06, _NOTE, most=2)
+        place = {"transform": axes.get_yaxis_transform(), "va": "center", "linespacing": 1.0}
+        axes.text(0.03, row, text, size=_NOTE, style="italic", color="0.35", **place)
 
 
 def _one_row(axes: Axes, row: int, values: np.ndarray, found: pd.Series, mark: Mark, bars: bool) -> None:
@@ -129,11 +109,16 @@ def _one_row(axes: Axes, row: int, values: np.ndarray, found: pd.Series, mark: M
         axes.plot([found["mean"]] * 2, [row - 0.33, row + 0.33], color="black", lw=1.2, zorder=3)
 
 
-def _limits(axes: Axes, reach: Sequence[float], bars: bool) -> None:
+def _limits(axes: Axes, reach: Sequence[float], bars: bool, room: float) -> None:
+    """Limits that hold all values, and a part ``room`` of the panel at the right for text; or no axis."""
+    if not reach:
+        axes.spines["bottom"].set_visible(False)
+        axes.set_xticks([])
+        return
     low, high = min(reach), max(reach)
     if bars:
         low, high = min(0.0, low), max(0.0, high)
     span = (high - low) or abs(high) or 1.0
-    axes.set_xlim(low - (0.05 * span if low < 0 or not bars else 0), high + 0.07 * span)
+    axes.set_xlim(low - (0.05 * span if low < 0 or not bars else 0), high + (0.07 + room / (1 - room)) * span)
     if bars and low < 0:
         axes.axvline(0, color="0.4", lw=0.6)
