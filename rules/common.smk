@@ -59,7 +59,7 @@ def check_studies():
             "python",
             "workflow_scripts/resolve_study.py",
             "--settings",
-            as_json(study.model_dump(mode="json")),
+            study.model_dump_json(),
         ]
         command += ["--seeds-per-job", str(CONFIG.seeds_per_job)]
         paths = {"PYTHONPATH": f"{ROOT}/src:{ROOT}"}

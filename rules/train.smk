@@ -14,7 +14,7 @@ rule resolve_study:
     conda:
         "../envs/training.yaml"
     params:
-        settings=lambda wildcards: as_json(STUDIES[wildcards.study].model_dump(mode="json")),
+        settings=lambda wildcards: STUDIES[wildcards.study].model_dump_json(),
         seeds_per_job=CONFIG.seeds_per_job,
         modules=lambda wildcards: study_modules(wildcards.study),
         source=lambda wildcards: source("resolve_study.py", *study_modules(wildcards.study)),

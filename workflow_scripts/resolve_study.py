@@ -13,7 +13,7 @@ def main(args):
     study = Study.model_validate(json.loads(args.settings))
     resolved = resolve(study, args.seeds_per_job)
     if args.study:
-        write_json(args.study, resolved)
+        write_json(args.study, resolved, sort_keys=False)  # tables follow the study's order
 
 
 if __name__ == "__main__":

@@ -93,9 +93,10 @@ def write_text(path: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_json(path: str | Path, value: Any) -> None:
-    """Write JSON atomically, keys sorted, so that equal values give equal bytes; NaN is refused."""
-    write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n")
+def write_json(path: str | Path, value: Any, sort_keys: bool = True) -> None:
+    """Write JSON atomically, keys sorted unless their order means something; NaN is refused."""
+    text = json.dumps(value, indent=2, sort_keys=sort_keys, allow_nan=False, ensure_ascii=False)
+    write_text(path, text + "\n")
 
 
 def read_json(path: str | Path) -> Any:

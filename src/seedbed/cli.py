@@ -19,14 +19,18 @@ def trace(args: argparse.Namespace) -> int:
 
 def verify(args: argparse.Namespace) -> int:
     """Hold all results against their checksums; exit with 1 if one differs."""
-    from seedbed.provenance.checksums import verify
+    from seedbed.provenance.checksums import read_checksums, verify
 
     problems = verify(args.checksums, args.root)
     for problem in problems:
         print(problem.message)
-    print(
-        f"{len(problems)} problems" if problems else "all files are as their checksums say", file=sys.stderr
+    count = len(read_checksums(args.checksums))
+    verdict = (
+        f"{len(problems)} of {count} files differ"
+        if problems
+        else f"all {count} files are as their checksums say"
     )
+    print(verdict, file=sys.stderr)
     return int(bool(problems))
 
 
@@ -38,33 +42,34 @@ def schema(args: argparse.Namespace) -> int:
     return 0
 
 
-def main() -> None:
-    """Entry point of ``seedbed``."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="seedbed", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
-    def verb(function, **arguments):
+    def verb(function) -> argparse.ArgumentParser:
         added = verbs.add_parser(function.__name__, help=function.__doc__, description=function.__doc__)
-        for name, options in arguments.items():
-            added.add_argument(name, **options)
         added.set_defaults(function=function)
         return added
 
-    verb(trace, id={"help": "trace id, as the report's page shows it"}).add_argument(
-        "--results", type=Path, default=Path("results"), help="folder of results"
-    )
+    added = verb(trace)
+    added.add_argument("id", help="trace id, as the report's page shows it")
+    added.add_argument("--results", type=Path, default=Path("results"), help="folder of results")
     added = verb(verify)
     added.add_argument("--checksums", type=Path, default=Path("results/provenance/checksums.sha256"))
-    added.add_argument(
-        "--root", type=Path, default=Path(), help="folder that the checksums' paths start from"
-    )
+    added.add_argument("--root", type=Path, default=Path(), help="folder that the paths start from")
     verb(schema)
-    args = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Entry point of ``seedbed``."""
+    args = _parser().parse_args()
     try:
-        raise SystemExit(args.function(args))
+        status = args.function(args)
     except SeedbedError as error:
         print(f"Error: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+        status = 1
+    raise SystemExit(status)
 
 
 if __name__ == "__main__":

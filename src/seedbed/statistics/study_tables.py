@@ -324,7 +324,8 @@ def _decide(group: list[dict], family: Family, alpha: float) -> list[dict]:
         if floor > alpha:
             hopeless = (
                 f"cannot succeed: with n = {row['n']} the smallest attainable p is {row['smallest_p']:.3g}, "
-                f"after {family.correction} over {floors.family_size} comparisons {floor:.3g} > {alpha:g}"
+                f"after {family.correction} over {floors.family_size} "
+                f"comparison{'s' * (floors.family_size != 1)} {floor:.3g} > {alpha:g}"
             )
             row["note"] = _words(hopeless, row["note"])
     return group
