@@ -1,5 +1,6 @@
 """Draw the figures of each study."""
 
+from seedbed.figures.names import kind_of
 from seedbed.reporting.result_list import figure_files
 
 for study in STUDIES.values():
@@ -15,7 +16,11 @@ for study in STUDIES.values():
         output:
             [
                 (
-                    report(name, caption=f"../report/captions/{Path(name).stem}.rst", category=study.name)
+                    report(
+                        name,
+                        caption=f"../report/captions/{kind_of(Path(name).stem)}.rst",
+                        category=study.name,
+                    )
                     if name.endswith(".svg")
                     else name
                 )

@@ -49,7 +49,10 @@ rule write_paper:
     input:
         TEMPLATES,
         [name for study in STUDIES.values() for name in result_list(study, BLOCKS[study.name])],
-        expand("report/captions/{name}.rst", name={n for s in STUDIES.values() for n in figure_names(s)}),
+        expand(
+            "report/captions/{name}.rst",
+            name=sorted({kind_of(n) for s in STUDIES.values() for n in figure_names(s)}),
+        ),
         checklist="results/provenance/checklist.json",
     output:
         PAGES,

@@ -7,7 +7,7 @@ def main(args):
     from pathlib import Path
 
     from seedbed.artifacts import SCORE_COLUMNS, read_json, read_table
-    from seedbed.figures.catalogue import FIGURES
+    from seedbed.figures.catalogue import draw
     from seedbed.figures.names import figure_names
     from seedbed.figures.style import save
     from seedbed.figures.tables import Tables
@@ -20,7 +20,7 @@ def main(args):
     scores = read_table(folder / "scores.parquet", SCORE_COLUMNS)
     tables = Tables(scores=scores, **statistics, confidence=args.confidence)
     for name in figure_names(study):
-        save(FIGURES[name](tables, study), folder / "figures" / name)
+        save(draw(name, tables, study), folder / "figures" / name)
 
 
 if __name__ == "__main__":

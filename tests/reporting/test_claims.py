@@ -104,7 +104,7 @@ def test_three_seeds_cannot_decide_and_the_sentence_says_so():
     assert "no difference could be shown between PPO and Rule" in sentence
     assert sentence.endswith(
         "is not excluded, and these tests could not have shown any: "
-        "with n = 3 the smallest attainable p is 0.25, after Holm over 1 comparisons 0.25 > 0.05."
+        "with n = 3 the smallest attainable p is 0.25, after Holm over 1 comparison 0.25 > 0.05."
     )
     assert "resamples" not in sentence
 
