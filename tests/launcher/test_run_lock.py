@@ -111,7 +111,8 @@ def test_jobs_of_a_killed_run_are_named_and_live_on(root: Path, capsys: pytest.C
     script = root / "workflow_scripts/train policies.py"
     script.parent.mkdir()
     script.write_text("print('ready', flush=True)\nimport sys\nsys.stdin.read()\n")
-    call = f"{shlex.quote(sys.executable)} 'workflow_scripts/train policies.py'; true"  # as a job: a shell around a script
+    # As a job is: a shell around a script.
+    call = f"{shlex.quote(sys.executable)} 'workflow_scripts/train policies.py'; true"
     job = subprocess.Popen(
         ["bash", "-c", call], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
