@@ -102,18 +102,22 @@ def learned_values(algorithm, walk, budget=1200):
     return policy.outputs(np.tile(walk.observe(Position(time, time)), (2, 1, 1))).numpy()
 
 
-@pytest.mark.parametrize("changes", [{}, {"double": False, "dueling": False, "prioritized": False, "huber": None}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"double": False, "dueling": False, "prioritized": False, "huber": None}]
+)
 @pytest.mark.parametrize("terminates", [True, False])
 def test_values_are_those_of_the_best_actions_and_only_true_ends_stop_them(terminates, changes):
     values = learned_values(replace(QUICK, **changes), Walk(3, terminates))
-    # Paid 1 for ever is worth 1 / (1 - 0.5); before a true end only what is left counts. A step limit is not one.
+    # Paid 1 for ever is worth 1 / (1 - 0.5); before a true end only what is left counts; a limit is no end.
     best = np.array([1.75, 1.5, 1.0]) if terminates else np.full(3, 2.0)
     np.testing.assert_allclose(values[..., 1], np.tile(best, (2, 1)), atol=0.12)
     np.testing.assert_allclose(values[..., 0], np.tile(best - 1, (2, 1)), atol=0.15)
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"lanes": 2, "updates": 2, "target_rate": 1.0, "target_interval": 50}], ids=["soft", "hard"]
+    "changes",
+    [{}, {"lanes": 2, "target_rate": 1.0, "target_interval": 50}],
+    ids=["soft", "hard"],
 )
 @pytest.mark.parametrize("terminates", [True, False])
 def test_several_steps_are_cut_where_episodes_end(terminates, changes):
@@ -144,12 +148,26 @@ def test_forbidden_actions_are_never_taken_nor_hoped_for():
         assert (probabilities[..., 2] == 0).all()
 
 
+def test_a_forbidden_action_of_huge_value_does_not_enter_the_target(monkeypatch):
+    initialise = QNetwork.initialise
+
+    def with_a_lure(self, row, generator):
+        initialise(self, row, generator)
+        row[self.slots[-1][1] + 2] = 1000.0
+
+    monkeypatch.setattr(QNetwork, "initialise", with_a_lure)
+    values = learned_values(replace(QUICK, dueling=False), Walk(3, terminates=False))
+    assert (values[..., 2] > 900).all()
+    np.testing.assert_allclose(values[..., 1], 2.0, atol=0.12)
+
+
 def test_dueling_values_are_those_of_the_plain_network_it_is_saved_as():
     generator = np.random.default_rng(0)
     for actions in (3, 40):
         network = QNetwork([6, 16, 16, actions], "relu", dueling=True)
         flat = torch.from_numpy(generator.standard_normal((2, network.size)).astype(np.float32))
-        layers, x = network.layers(flat), torch.from_numpy(generator.standard_normal((2, 9, 6)).astype(np.float32))
+        x = torch.from_numpy(generator.standard_normal((2, 9, 6)).astype(np.float32))
+        layers = network.layers(flat)
         out = network(layers, x)
         q = out[..., -1:] + out[..., :-1] - out[..., :-1].mean(-1, keepdim=True)
         action = torch.from_numpy(generator.integers(actions, size=(2, 9)))
@@ -192,9 +210,10 @@ BLOCKS = [[1007], [1007, 1001], [1002, 1007, 1001], [1001, 1002, 1003, 1004, 100
 @pytest.mark.parametrize(
     ("preset", "budget", "changes"),
     [
-        ("tiny", 1200, {}),
-        ("tiny", 1200, {"lanes": 4, "steps_per_update": 4, "hidden": (48,), "batch_size": 24, "dueling": False}),
-        ("as_specified", 500, {}),
+        ("tiny", 600, {}),
+        ("tiny", 600, {"lanes": 4, "steps_per_update": 4, "hidden": (48,), "batch_size": 25}),
+        ("tiny", 400, {"dueling": False, "prioritized": False, "n_step": 1}),
+        ("as_specified", 400, {}),
         pytest.param("tiny", 6000, {}, marks=pytest.mark.slow),
         pytest.param("as_specified", 5000, {}, marks=pytest.mark.slow),
         pytest.param("default", 5000, {"lanes": 2, "activation": "silu"}, marks=pytest.mark.slow),
@@ -209,7 +228,7 @@ def test_a_seed_does_not_depend_on_its_block(preset, budget, changes):
 
 
 def test_training_takes_exactly_its_budget_and_looking_changes_nothing():
-    parameters, recorder, policy = run("tiny", [1001, 1002], 600)
+    _, recorder, policy = run("tiny", [1001, 1002], 600)
     assert recorder.steps == 600
     assert [steps for steps, _ in recorder.evaluated] == [0, 600]
     np.testing.assert_array_equal(recorder.evaluated[1][1].parameters, policy.parameters)
@@ -219,7 +238,7 @@ def test_training_takes_exactly_its_budget_and_looking_changes_nothing():
 
 
 def test_a_buffer_smaller_than_the_budget_still_learns_from_every_step():
-    parameters, recorder, _ = run("tiny", [1001], 1500, buffer_size=300)
+    parameters, recorder, _ = run("tiny", [1001], 800, buffer_size=300)
     assert np.isfinite(parameters[1001]).all()
     assert recorder.logged[-1][1]["loss"].shape == (1,)
 
@@ -268,8 +287,16 @@ def test_a_budget_that_cannot_be_met_is_refused(changes, budget, message):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"gamma": 1.1}, {"lanes": 3}, {"hidden": ()}, {"hidden": (0,)}, {"alpha": -1}, {"unknown": 1},
-     {"activation": "silu", "hidden": (100,)}],
+    "changes",
+    [
+        {"gamma": 1.1},
+        {"lanes": 3},
+        {"hidden": ()},
+        {"hidden": (0,)},
+        {"alpha": -1},
+        {"unknown": 1},
+        {"activation": "silu", "hidden": (100,)},
+    ],
 )
 def test_hyper_parameters_out_of_range_are_refused(changes):
     with pytest.raises(ValueError):
@@ -277,8 +304,8 @@ def test_hyper_parameters_out_of_range_are_refused(changes):
 
 
 class VideoAndBlueprint(StatelessPolicy):
-    """The best simple rule on `tiny`, on the outcome of lowest mastery: video where content is allowed, else a
-    question of the difficulty that lacks most against 20/60/20."""
+    """A good simple rule on the outcome of lowest mastery: video where content is allowed, else a question
+    of the difficulty that lacks most against 20/60/20."""
 
     needs_state = True
 
@@ -303,7 +330,7 @@ def seed_means(policy, dynamics, episodes=100):
 
 
 @pytest.mark.parametrize(
-    ("preset", "budget"), [("tiny", 4000), pytest.param("default", 30_000, marks=pytest.mark.slow)]
+    ("preset", "budget"), [("tiny", 2500), pytest.param("default", 30_000, marks=pytest.mark.slow)]
 )
 def test_the_defaults_learn(preset, budget):
     seeds, dynamics = [1000, 1001, 1002, 1003, 1004], MockInterview(preset)

@@ -14,7 +14,10 @@ ACTIONS = 3
 
 
 @given(
-    capacity=st.integers(1, 2000), seeds=st.integers(1, 3), rounds=st.integers(1, 4), draw=st.integers(0, 2**32)
+    capacity=st.integers(1, 2000),
+    seeds=st.integers(1, 3),
+    rounds=st.integers(1, 4),
+    draw=st.integers(0, 2**32),
 )
 @settings(max_examples=60, deadline=None)
 def test_sum_tree_equals_a_running_sum(capacity, seeds, rounds, draw):
@@ -80,9 +83,7 @@ class Played:
             replay.add(
                 observation,
                 action,
-                LaneStep(
-                    None, None, reward, terminated, truncated, final, mask, episode, t, np.ones(shape, bool), {}
-                ),
+                LaneStep(None, None, reward, terminated, truncated, final, mask, episode, t, None, {}),
             )
             for s, l in self.steps:
                 self.steps[s, l].append(

@@ -1,7 +1,8 @@
 """Deep Q-learning with prioritized replay: double, dueling, n-step, each of them an option.
 
-Mnih et al. 2015 (Nature 518), van Hasselt et al. 2016 (AAAI), Schaul et al. 2016 (ICLR), Wang et al. 2016 (ICML),
-Hessel et al. 2018 (AAAI). Arrays carry one leading axis more than usual: the seeds, which learn side by side.
+Mnih et al. 2015 (Nature 518), van Hasselt et al. 2016 (AAAI), Schaul et al. 2016 (ICLR), Wang et al. 2016
+(ICML), Hessel et al. 2018 (AAAI). Reads like a single-file implementation whose arrays have one more leading
+axis: the seeds, which learn side by side.
 """
 
 import math
@@ -28,14 +29,18 @@ class DQN:
     """Deep Q-learning. Steps are environment steps per seed."""
 
     lanes: int = Field(1, ge=1, description="Training episodes side by side per seed")
-    hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field((128, 128), min_length=1, description="Widths of the hidden layers")
+    hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (128, 128), min_length=1, description="Widths of the hidden layers"
+    )
     activation: Literal["relu", "tanh", "silu"] = Field("relu", description="Between the layers")
     learning_rate: float = Field(5e-4, gt=0, description="Adam's (Kingma and Ba 2015)")
     gamma: float = Field(0.85, ge=0, le=1, description="Discount per step")
     reward_scale: float = Field(
         0.1, gt=0, description="Rewards are multiplied by it, so that values stay near 1 in size"
     )
-    buffer_size: int = Field(100_000, ge=1, description="Steps kept for replay, at most the budget (Mnih 2015)")
+    buffer_size: int = Field(
+        100_000, ge=1, description="Steps kept for replay, at most the budget (Mnih 2015)"
+    )
     batch_size: int = Field(64, ge=1, description="Transitions per update")
     learning_starts: int = Field(500, ge=0, description="Steps before the first update")
     steps_per_update: int = Field(
@@ -46,13 +51,15 @@ class DQN:
         0.01, gt=0, le=1, description="How far the target network moves to the learned one; 1 copies it"
     )
     target_interval: int = Field(1, ge=1, description="Updates between moves of the target network")
-    double: bool = Field(True, description="Choose with the learned, value with the target network (van Hasselt 2016)")
+    double: bool = Field(
+        True, description="Choose by the learned, value by the target network (van Hasselt 2016)"
+    )
     dueling: bool = Field(True, description="Value and advantages apart (Wang 2016)")
-    n_step: int = Field(3, ge=1, description="Rewards summed before the target network is asked (Hessel 2018)")
+    n_step: int = Field(3, ge=1, description="Rewards summed before the target network (Hessel 2018)")
     prioritized: bool = Field(True, description="Replay large errors more often (Schaul 2016)")
     alpha: float = Field(0.6, ge=0, le=1, description="Exponent of priorities; 0 is uniform (Schaul 2016)")
     beta: float = Field(
-        0.4, ge=0, le=1, description="Initial exponent of importance weights; 1 at the budget's end (Schaul 2016)"
+        0.4, ge=0, le=1, description="Exponent of importance weights at the start; 1 at the end (Schaul 2016)"
     )
     priority_epsilon: float = Field(1e-6, gt=0, description="Added to the size of an error (Schaul 2016)")
     exploration_fraction: float = Field(
@@ -60,9 +67,11 @@ class DQN:
     )
     epsilon: float = Field(0.05, ge=0, le=1, description="Final probability of a random allowed action")
     huber: float | None = Field(
-        1.0, gt=0, description="Error beyond which the loss grows linearly (Mnih 2015: 1); null squares all errors"
+        1.0, gt=0, description="Error beyond which the loss is linear (Mnih 2015: 1); null squares all"
     )
-    max_gradient_norm: float | None = Field(10.0, gt=0, description="Per seed (Wang 2016: 10); null never clips")
+    max_gradient_norm: float | None = Field(
+        10.0, gt=0, description="Per seed (Wang 2016: 10); null never clips"
+    )
 
     policy_class: ClassVar = QPolicy
 
@@ -74,8 +83,8 @@ class DQN:
             )
         if self.activation != "relu" and any(width % ALIGNMENT for width in self.hidden):
             raise ValueError(
-                f"hidden {self.hidden}: with {self.activation} the widths must be multiples of {ALIGNMENT}, or a "
-                f"seed's last bits would depend on the seeds beside it."
+                f"hidden {self.hidden}: with {self.activation} the widths must be multiples of {ALIGNMENT}, "
+                f"or a seed's last bits would depend on the seeds beside it."
             )
         return self
 
@@ -83,7 +92,8 @@ class DQN:
         """See ``Algorithm.train``.
 
         Raises:
-            ValueError: the budget is not a multiple of lanes or not above ``learning_starts``; several agents.
+            ValueError: the budget is not a multiple of lanes or not above ``learning_starts``, or the
+                environment has several agents.
         """
         spec, seeds = lanes.spec, list(seeds)
         self._check(spec, lanes.lanes, budget)
@@ -114,7 +124,7 @@ class DQN:
             observation, mask = lanes.observation, lanes.mask
             epsilon = max(self.epsilon, 1 - (1 - self.epsilon) * steps / (self.exploration_fraction * budget))
             with torch.inference_mode():
-                x = torch.from_numpy(observation).view(len(seeds), self.lanes, -1)
+                x = torch.from_numpy(observation).flatten(2)
                 allowed = None if mask is None else torch.from_numpy(mask)
                 action = masked_argmax(network.advantages(online, x), allowed)
             action = epsilon_greedy(action, mask, spec.actions, exploration.uniforms(), epsilon)
@@ -165,6 +175,6 @@ class DQN:
             raise ValueError(f"The budget ({budget}) must be a multiple of lanes ({self.lanes}).")
         if budget <= self.learning_starts:
             raise ValueError(
-                f"learning_starts ({self.learning_starts}) is not below the budget ({budget}): nothing would be "
-                f"learned. Raise the budget or lower learning_starts."
+                f"learning_starts ({self.learning_starts}) is not below the budget ({budget}): nothing would "
+                f"be learned. Raise the budget or lower learning_starts."
             )

@@ -120,8 +120,9 @@ class NetworkPolicy:
         sizes, spec = metadata["sizes"], dynamics.spec
         if (sizes[0], sizes[-1]) != (math.prod(spec.observation_shape), spec.actions):
             raise ArtifactError(
-                f"{path} was trained on {sizes[0]} observed numbers and {sizes[-1]} actions; this environment has "
-                f"{math.prod(spec.observation_shape)} and {spec.actions}. Evaluate it where it was trained."
+                f"{path} was trained on {sizes[0]} observed numbers and {sizes[-1]} actions; this "
+                f"environment has {math.prod(spec.observation_shape)} and {spec.actions}. "
+                f"Evaluate it where it was trained."
             )
         network = StackedMLP(sizes, metadata["activation"])
         parameters = torch.zeros(len(metadata["seeds"]), network.size)
@@ -130,6 +131,8 @@ class NetworkPolicy:
                 for kind, view in (("weight", weight[row]), ("bias", bias[row, 0])):
                     key = f"seed-{seed}/{cls.network_name}.{layer}.{kind}"
                     if key not in arrays or arrays[key].shape != tuple(view.shape):
-                        raise ArtifactError(f"{path} lacks {key} of shape {list(view.shape)}. Train it again.")
+                        raise ArtifactError(
+                            f"{path} lacks {key} of shape {list(view.shape)}. Train it again."
+                        )
                     view.copy_(torch.from_numpy(arrays[key]))
         return cls(metadata["seeds"], sizes, metadata["activation"], parameters, metadata["options"])

@@ -15,9 +15,9 @@ from seedbed.algorithms.sampling import mask_logits
 class QNetwork(StackedMLP):
     """Perceptrons of action values, plain or dueling.
 
-    Dueling (Wang et al. 2016, eq. 9): Q = V + A - mean A. Value and advantages leave one last layer, the value
-    in its last column, so that Q is linear in the last hidden layer either way. The last weights are stored
-    [out, in], so that the value of one action is one row.
+    Dueling (Wang et al. 2016, eq. 9): Q = V + A - mean A. Value and advantages leave one last layer, the
+    value in its last column, so that Q is linear in the last hidden layer either way. The last weights are
+    stored [out, in], so that the value of one action is one row.
 
     Args:
         sizes: widths from observation to actions.
@@ -130,7 +130,7 @@ class QPolicy(NetworkPolicy):
         return action, None
 
     def probabilities(self, observation, mask, memory, first) -> np.ndarray:
-        """1 for the best allowed action, softened by exploration in "sampled"; see ``Policy.probabilities``."""
+        """1 for the best allowed action, less the exploration of "sampled"; see ``Policy.probabilities``."""
         action = self._greedy(observation, mask)
         best = np.arange(self.sizes[-1]) == action[..., None]
         if self.mode == "greedy":

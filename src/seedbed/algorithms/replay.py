@@ -1,4 +1,4 @@
-"""Replay of S seeds side by side: a ring of steps, n-step returns, and prioritized sampling from sum trees."""
+"""Replay of S seeds side by side: a ring of steps, n-step returns, prioritized sampling from sum trees."""
 
 from typing import NamedTuple
 
@@ -99,7 +99,7 @@ class Batch(NamedTuple):
 class Replay:
     """A ring of the latest steps of every seed and lane.
 
-    A transition is n steps long, shorter where its episode ends; it can be sampled once its last step is known.
+    A transition is n steps long, shorter where its episode ends. It can be sampled n - 1 steps after its own.
 
     Args:
         spec: the environment's shapes.
@@ -125,7 +125,9 @@ class Replay:
         self.slots = -(-capacity // lanes)
         """Steps kept per lane."""
         if self.slots <= n_step:
-            raise ValueError(f"A replay of {capacity} steps over {lanes} lanes cannot hold {n_step}-step returns.")
+            raise ValueError(
+                f"A replay of {capacity} steps over {lanes} lanes cannot hold {n_step}-step returns."
+            )
         self.seeds, self.lanes, self.n_step, self.gamma = seeds, lanes, n_step, gamma
         self.alpha, self.epsilon = alpha, epsilon
         shape, width = (seeds, self.slots, lanes), int(np.prod(spec.observation_shape))
@@ -200,7 +202,7 @@ class Replay:
         self._tree.set(index, size**self.alpha)
 
     def _commit(self) -> None:
-        """Complete the transitions whose last step has been added, and give them the largest priority so far."""
+        """Complete the transitions whose last step has been added; they get the largest priority so far."""
         start = np.arange(max(self._complete, self._added - self.slots), self._added - self.n_step + 1)
         self._complete = self._added - self.n_step + 1
         slots, discount = start % self.slots, 1.0
