@@ -120,5 +120,10 @@ def study_modules(study):
 
 
 def training_resource(name):
-    """A resource of a training job, as the study gives it for the algorithm."""
-    return lambda wildcards: getattr(STUDIES[wildcards.study].algorithms[wildcards.algorithm], name)
+    """A resource of a training job, as the study gives it for the algorithm; a repeated job gets more memory."""
+
+    def resource(wildcards, attempt):
+        amount = getattr(STUDIES[wildcards.study].algorithms[wildcards.algorithm], name)
+        return amount * attempt if name == "mem_mb" else amount
+
+    return resource

@@ -15,7 +15,7 @@ rule evaluate:
     conda:
         "../envs/training.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=60,
     params:
         settings=lambda wildcards: block_settings(evaluation_settings, wildcards),

@@ -17,7 +17,7 @@ rule measure:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=30,
     params:
         metrics=lambda wildcards: STUDIES[wildcards.study].metrics,

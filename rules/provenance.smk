@@ -138,3 +138,4 @@ rule provenance:
     input:
         rules.write_checksums.output,
         rules.write_checklist.output,
+        REPORT_INPUTS,  # so that a result that was deleted is made again

@@ -14,7 +14,7 @@ rule analyse:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
         runtime=60,
     params:
         settings=as_json(CONFIG.statistics.model_dump()),

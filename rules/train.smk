@@ -36,7 +36,7 @@ rule train:
         f"{BLOCK_LOG}/train.benchmark.tsv"
     conda:
         "../envs/training.yaml"
-    threads: training_resource("threads")
+    threads: lambda wildcards: STUDIES[wildcards.study].algorithms[wildcards.algorithm].threads
     resources:
         gpu=training_resource("gpu"),
         mem_mb=training_resource("mem_mb"),

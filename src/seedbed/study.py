@@ -26,6 +26,7 @@ from seedbed.artifacts import SeedbedError
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location
 
 M = TypeVar("M", bound=BaseModel)
+_RESERVED = ("report", "provenance", "logs")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -352,6 +353,10 @@ def load_study(path: str | Path, preset: str) -> Study:
     if preset not in presets:
         raise StudyError(f"{path} has no preset '{preset}'; it has {', '.join(presets) or 'none'}.")
     study = _validated(Study, _merged(document, presets[preset] or {}), f"{path} (preset {preset})")
+    if study.name in _RESERVED:
+        raise StudyError(
+            f"{path}: a study cannot be called '{study.name}': results/ has a folder of that name."
+        )
     if study.name != path.stem:
         raise StudyError(f"{path}: name is '{study.name}', but the file's name says '{path.stem}'.")
     return study

@@ -120,6 +120,15 @@ def test_missing_study_preset_and_broken_yaml(study, tmp_path):
             load_study(tmp_path / "broken.yaml", "quick")
 
 
+def test_names_of_folders_beside_the_studies_are_refused(study, tmp_path):
+    study(name="small")
+    (tmp_path / "logs.yaml").write_text(
+        (tmp_path / "small.yaml").read_text().replace("name: small", "name: logs")
+    )
+    with pytest.raises(StudyError, match="a study cannot be called 'logs'"):
+        load_study(tmp_path / "logs.yaml", "quick")
+
+
 def test_titles_may_hold_any_text(study):
     title = r"<script> 50% & $x_1$ \LaTeX"
     assert study(title=title).title == title

@@ -130,8 +130,8 @@ BLOCK = "results/study/environment/ppo/seeds-0-3"
         ("results/study/tables/summary.tex", True),
         ("results/study/statistics/comparisons.parquet", True),
         ("results/study/figures/curves.pdf", True),
-        ("results/report/figures/curves.svg", True),
-        ("results/report/tables/summary.csv", True),
+        ("results/study/figures/curves.svg", True),
+        ("results/report/trace.json", False),
         *((f"results/report/{name}", False) for name in ("paper.md", "paper.tex", "paper.pdf", "index.html")),
         *((f"results/provenance/{name}", False) for name in (
             "hardware.json", "software.json", "code.json", "checksums.sha256", "deterministic.sha256",

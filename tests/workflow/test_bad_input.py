@@ -21,7 +21,7 @@ def trained(checkout):
         ),
         ("{hidden: [16]}}\n  dqn", "{hiden: [16]}}\n  dqn", "hiden: Unexpected keyword argument"),
         ("preset: tiny", "preset: huge", "MockInterview has no preset 'huge'"),
-        ("budget: 1000", "budget: 1001", "a budget of 1001 steps is not a positive multiple of 8 lanes"),
+        ("budget: 1000", "budget: 1001", "a budget of 1001 steps is not a positive multiple of"),
         ("[return, post", "[retrun, post", "no metric retrun in the metric sets"),
         (
             "test: {episodes: 8}",
@@ -81,6 +81,7 @@ def test_truncated_table_is_named_and_nothing_after_it_is_written(copy_of_finish
 def test_missing_result_is_named_where_nothing_may_be_trained(copy_of_finished):
     (copy_of_finished.folder / "results/small/tiny/ppo/seeds-0-2/episodes.parquet").unlink()
     (copy_of_finished.folder / "results/small/statistics/summary.parquet").unlink()
+    (copy_of_finished.folder / "results/report/paper.md").unlink()
     run = copy_of_finished.snakemake("report")
     assert run.returncode != 0
     assert "results/small/tiny/ppo/seeds-0-2/episodes.parquet" in run.stdout

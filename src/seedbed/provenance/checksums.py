@@ -31,13 +31,12 @@ def is_deterministic(path: str | Path) -> bool:
     Everything is, except what is measured or describes the machine, the code and the moment, and what quotes
     such facts: run records (run.json, evaluation.json), any file called costs, hardware, software, code,
     checklist, checksums, deterministic or ro-crate-metadata with any suffix, logs and benchmarks, and the
-    pages of the report itself (results/report/paper.* and *.html), which quote times. The tables and figures
-    that the report shows are deterministic.
+    report itself (results/report), which quotes times. The tables and figures that it shows are
+    deterministic.
     """
     path = Path(path)
-    page = path.parent.name == "report" and (path.stem == "paper" or path.suffix == ".html")
     return not (
-        page
+        path.parts[:2] == ("results", "report")
         or path.name in _MEASURED_NAMES
         or path.name.partition(".")[0] in _MEASURED_STEMS
         or path.parts[:2] in _MEASURED_FOLDERS
