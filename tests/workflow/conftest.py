@@ -1,5 +1,6 @@
 """A copy of the checkout with a small study, and Snakemake in it."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -14,11 +15,11 @@ ROOT = Path(__file__).parents[2]
 class Checkout:
     """A copy of this checkout, with the small study configured, or of another such copy."""
 
-    def __init__(self, folder: Path, copy_of: "Checkout | None" = None):
+    def __init__(self, folder: Path, copy_of: "Checkout | None" = None, existing: bool = False):
         self.folder = folder
         if copy_of:
             shutil.copytree(copy_of.folder, folder)
-        else:
+        elif not existing:
             self._fill(folder)
 
     def _fill(self, folder: Path) -> None:
@@ -94,10 +95,18 @@ class Checkout:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """A checkout in which the small study has run; not to be changed."""
-    checkout = Checkout(tmp_path_factory.mktemp("finished") / "a checkout")
-    run = checkout.snakemake()
-    assert run.returncode == 0, run.stdout
-    return checkout
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # of all workers: one of them runs the study, the others wait
+    with open(shared / "finished.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = shared / "finished" / "a checkout"
+        if folder.exists():
+            return Checkout(folder, existing=True)
+        checkout = Checkout(folder)
+        run = checkout.snakemake()
+        assert run.returncode == 0, run.stdout
+        return checkout
 
 
 @pytest.fixture
