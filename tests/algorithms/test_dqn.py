@@ -238,7 +238,7 @@ def test_training_takes_exactly_its_budget_and_looking_changes_nothing():
 
 
 def test_a_buffer_smaller_than_the_budget_still_learns_from_every_step():
-    parameters, recorder, _ = run("tiny", [1001], 800, buffer_size=300)
+    parameters, recorder, _ = run("tiny", [1001], 800, buffer_size=300, steps_per_update=2)
     assert np.isfinite(parameters[1001]).all()
     assert recorder.logged[-1][1]["loss"].shape == (1,)
 

@@ -33,6 +33,12 @@ class DQN:
         (128, 128), min_length=1, description="Widths of the hidden layers"
     )
     activation: Literal["relu", "tanh", "silu"] = Field("relu", description="Between the layers")
+    output_gain: float = Field(
+        0.01,
+        gt=0,
+        description="Gain of the last layer's initialisation. Small, so that values start near 0: at gain 1 "
+        "the largest of hundreds of random values is chosen, and bootstrapped from, until all are tried",
+    )
     learning_rate: float = Field(5e-4, gt=0, description="Adam's (Kingma and Ba 2015)")
     gamma: float = Field(0.85, ge=0, le=1, description="Discount per step")
     reward_scale: float = Field(
@@ -44,7 +50,7 @@ class DQN:
     batch_size: int = Field(64, ge=1, description="Transitions per update")
     learning_starts: int = Field(500, ge=0, description="Steps before the first update")
     steps_per_update: int = Field(
-        2, ge=1, description="Steps from one learning phase to the next, a multiple of lanes (Mnih 2015: 4)"
+        4, ge=1, description="Steps from one learning phase to the next, a multiple of lanes (Mnih 2015: 4)"
     )
     updates: int = Field(1, ge=1, description="Updates in each learning phase")
     target_rate: float = Field(
@@ -98,7 +104,7 @@ class DQN:
         spec, seeds = lanes.spec, list(seeds)
         self._check(spec, lanes.lanes, budget)
         sizes = [math.prod(spec.observation_shape), *self.hidden, spec.actions]
-        network = QNetwork(sizes, self.activation, self.dueling)
+        network = QNetwork(sizes, self.activation, self.dueling, self.output_gain)
         learner = Learner({"q": network}, seeds, self.learning_rate, max_gradient_norm=self.max_gradient_norm)
         online = learner.layers["q"]
         target = learner.parameters.clone()

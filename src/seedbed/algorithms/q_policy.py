@@ -23,10 +23,11 @@ class QNetwork(StackedMLP):
         sizes: widths from observation to actions.
         activation: see ``StackedMLP``.
         dueling: whether the last layer has the further column.
+        output_gain: see ``StackedMLP``.
     """
 
-    def __init__(self, sizes: Sequence[int], activation: str, dueling: bool):
-        super().__init__([*sizes[:-1], sizes[-1] + dueling], activation)
+    def __init__(self, sizes: Sequence[int], activation: str, dueling: bool, output_gain: float = 1.0):
+        super().__init__([*sizes[:-1], sizes[-1] + dueling], activation, output_gain)
         self.actions, self.dueling = sizes[-1], dueling
 
     def initialise(self, row: torch.Tensor, generator: np.random.Generator) -> None:
