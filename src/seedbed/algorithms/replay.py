@@ -14,8 +14,8 @@ FAN_OUT = 16
 class SumTree:
     """One sum tree per seed with two levels of fan-out 16 under a wide top.
 
-    Three wide levels cost a tenth of the array operations of a binary tree's sixteen, and rows of 16 floats
-    are the alignment at which a seed's bits do not depend on its neighbours.
+    Three levels, where a binary tree has fifteen, mean as many fewer array operations; rows of 16 floats are
+    the alignment at which a seed's bits do not depend on its neighbours.
 
     Args:
         seeds: number of trees, S.
@@ -38,10 +38,6 @@ class SumTree:
         self._middle.view(-1)[row] = self._leaves.index_select(0, row).sum(1)
         row = row // FAN_OUT
         self._top.view(-1)[row] = self._middle.index_select(0, row).sum(1).double()
-
-    def total(self) -> np.ndarray:
-        """Sum of all priorities, [S] float64."""
-        return self._top.sum(1).numpy()
 
     def sample(self, fraction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The leaves at which the running sum passes fraction x total.
