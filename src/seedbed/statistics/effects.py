@@ -1,4 +1,4 @@
-"""Effect sizes, x minus y or x over y: standardised (ddof 1) and ordinal, with bootstrap-of-pairs intervals.
+"""Effect sizes, x minus y or x over y, with intervals: standardised (ddof 1) and ordinal.
 
 The mean difference in task units comes first (paired.py, unpaired.py). d_z grows without bound as the
 pairs correlate and is not on the .2 / .5 / .8 scale; d_av is. Undefined (no spread) is NaN, never a large
@@ -165,12 +165,12 @@ PAIRED_EFFECTS = {
 def paired_effect(
     x, y, effect: str, *, seed, confidence: float = 0.95, draws: int = 10_000, method: str | None = None
 ) -> EffectSize:
-    """An effect size of PAIRED_EFFECTS on paired x, y [n] with a bootstrap interval over the pairs.
+    """An effect size of PAIRED_EFFECTS on paired x, y [n] with its interval.
 
-    method: as in `bootstrap_interval`; by default "basic" for the standardised effects, whose resampled
-    values are too large (their spread is too small), and "bca" for the ordinal ones. Simulated coverage of
-    95 % intervals of a true d_av of 0.8 with n = 8 uncorrelated normal pairs: basic 97 %, BCa 91 %; of 2.0
-    with correlation 0.8: 82 % and 81 %. With few seeds and a large effect no bootstrap is to be trusted.
+    method: "noncentral_t" (default of the standardised effects, see `noncentral_t_interval`) or a bootstrap
+    over the pairs as in `bootstrap_interval` (default of the ordinal ones: "bca"). Resampling a few pairs
+    underestimates their spread: with n = 8, a true d_av of 2.0 and correlation 0.8, 95 % intervals of the
+    basic and the BCa bootstrap cover 82 % and 81 %, the noncentral t 97 %.
 
     The label is on Cohen's scale for the standardised effects and names the higher side for all.
     Complete separation makes the ordinal effects the same in every resample: no interval, and a note.
@@ -183,15 +183,50 @@ def paired_effect(
         note = pairs.obstacle.replace("not testable", "not estimable")
         return EffectSize(math.nan, math.nan, math.nan, "undefined", x.size, note)
     estimate = PAIRED_EFFECTS[effect](x, y)
-    method = method or ("basic" if effect in _STANDARDISED else "bca")
+    method = method or ("noncentral_t" if effect in _STANDARDISED else "bca")
     options = {"seed": seed, "confidence": confidence, "draws": draws, "method": method}
-    if effect in _STANDARDISED:
+    if method == "noncentral_t":
+        interval = _scaled_interval(x, y, effect, estimate, confidence)
+    elif effect in _STANDARDISED:
         interval = bootstrap_interval((x, y), _STANDARDISED[effect], **options)
     else:
         interval = _ordinal_interval(x, y, effect, pairs, options)
     centre = estimate - 0.5 if effect == "probability_of_improvement" else estimate
     label = effect_label(estimate) if effect in _STANDARDISED else _side(centre)
     return EffectSize(estimate, interval.low, interval.high, label, x.size, interval.note)
+
+
+def noncentral_t_interval(t: float, df: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval of the noncentrality behind a t statistic (Steiger and Fouladi 1997): exact for normal data.
+
+    Divided by sqrt(n) it is that of d_z. Beyond |t| = 1000 the normal noise is lost beside the chi's, and the
+    bounds are t times its quantiles.
+    """
+    tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    size = abs(t)
+    if size > 1000:
+        low, high = size * np.sqrt(special.chdtri(df, 1 - tails) / df)
+    else:
+        high, low = special.nctdtrinc(df, tails, size)
+    return (float(low), float(high)) if t >= 0 else (-float(high), -float(low))
+
+
+def _scaled_interval(x, y, effect: str, estimate: float, confidence: float) -> Interval:
+    """The noncentral t interval of d_z; g_z and d_av are multiples of d_z, and so are their bounds.
+
+    That takes the multiple of d_av, the spread of differences over that of values, as known (Cumming 2012).
+    """
+    if not math.isfinite(estimate):
+        return Interval(estimate, math.nan, math.nan, x.size, math.nan, "not estimable: no spread")
+    d_z, root = cohen_d_z(x, y), math.sqrt(x.size)
+    low, high = noncentral_t_interval(d_z * root, x.size - 1, confidence)
+    if d_z == 0:
+        multiple = float(np.std(x - y, ddof=1) / math.sqrt((x.var(ddof=1) + y.var(ddof=1)) / 2))
+        multiple = {"d_z": 1.0, "g_z": hedges_correction(x.size - 1), "d_av": multiple}[effect]
+    else:
+        multiple = estimate / d_z
+    bounds = (float(low / root * multiple), float(high / root * multiple))
+    return Interval(estimate, *bounds, x.size, math.nan, "")
 
 
 def _side(effect: float) -> str:
