@@ -32,6 +32,7 @@ def partial(checkout):
     return [name for name in checkout.files() if name.endswith(".partial")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted_run_is_completed_by_the_next(finished, checkout, how):
     target = "small_scores"

@@ -21,6 +21,7 @@ def test_checksums_hold_and_list_everything_made(finished):
     assert listed == made
 
 
+@pytest.mark.slow
 def test_deterministic_files_are_equal_in_another_checkout(finished, checkout):
     run = checkout.snakemake()
     assert run.returncode == 0, run.stdout
@@ -31,6 +32,7 @@ def test_deterministic_files_are_equal_in_another_checkout(finished, checkout):
     assert not any("run.json" in line for line in one)
 
 
+@pytest.mark.slow
 def test_scores_are_equal_for_any_division_into_jobs(finished, copy_of_finished):
     copy_of_finished.configure("seeds_per_job: 1")
     run = copy_of_finished.snakemake("small_scores")

@@ -1,6 +1,9 @@
 """Designs that cannot decide say so: one seed, or nobody who reaches the goal."""
 
 import pandas as pd
+import pytest
+
+pytestmark = pytest.mark.slow
 
 
 def test_study_with_one_seed_reports_what_cannot_be_tested(checkout):

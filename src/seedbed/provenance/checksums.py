@@ -10,7 +10,7 @@ from seedbed.artifacts import ArtifactError, atomic, sha256
 
 _MEASURED_NAMES = {"run.json", "evaluation.json"}
 _MEASURED_STEMS = {
-    *("checklist", "checksums", "code", "costs", "deterministic", "hardware", "software"),
+    *("checklist", "checksums", "code", "cost", "costs", "deterministic", "hardware", "software"),
     *("report_inputs", "ro-crate-metadata"),
 }
 _MEASURED_FOLDERS = (("results", "benchmarks"), ("results", "logs"))
@@ -29,7 +29,7 @@ def is_deterministic(path: str | Path) -> bool:
     """Whether a file, given relative to the project, must be equal bit for bit when all is run again.
 
     Everything is, except what is measured or describes the machine, the code and the moment, and what quotes
-    such facts: run records (run.json, evaluation.json), any file called costs, hardware, software, code,
+    such facts: run records (run.json, evaluation.json), any file called cost, costs, hardware, software, code,
     checklist, checksums, deterministic or ro-crate-metadata with any suffix, logs and benchmarks, and the
     report itself (results/report), which quotes times. The tables and figures that it shows are
     deterministic.
