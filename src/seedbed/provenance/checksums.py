@@ -29,10 +29,9 @@ def is_deterministic(path: str | Path) -> bool:
     """Whether a file, given relative to the project, must be equal bit for bit when all is run again.
 
     Everything is, except what is measured or describes the machine, the code and the moment, and what quotes
-    such facts: run records (run.json, evaluation.json), any file called cost, costs, hardware, software, code,
-    checklist, checksums, deterministic or ro-crate-metadata with any suffix, logs and benchmarks, and the
-    report itself (results/report), which quotes times. The tables and figures that it shows are
-    deterministic.
+    such facts: run records (run.json, evaluation.json), any file called cost, costs, hardware, software,
+    code, checklist, checksums, deterministic or ro-crate-metadata with any suffix, logs and benchmarks, and
+    the report itself (results/report), which quotes times. Figures and the other tables are.
     """
     path = Path(path)
     return not (
