@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedbed.seeding import ACTIONS_OF, BlockStreams, Purpose, stream
+from seedbed.seeding import ACTIONS_OF, BlockStreams, Purpose, stream, streams
 
 SMALL = st.integers(0, 2**32 - 1)
 
@@ -17,6 +17,13 @@ SMALL = st.integers(0, 2**32 - 1)
 def test_streams_are_equal_exactly_when_their_identities_are(one, other):
     same = np.array_equal(stream(*one).random(4), stream(*other).random(4))
     assert same == (one == other)
+
+
+@given(st.sampled_from(Purpose), SMALL, SMALL, st.integers(0, 40))
+def test_streams_of_several_episodes_are_those_of_each(purpose, seed, first, count):
+    numbers = range(first, min(first + count, 2**32))
+    several = [generator.random(3).tolist() for generator in streams(purpose, seed, numbers)]
+    assert several == [stream(purpose, seed, number).random(3).tolist() for number in numbers]
 
 
 def test_seed_without_episode_differs_from_episode_zero():

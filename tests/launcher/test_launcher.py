@@ -18,19 +18,23 @@ def report(result: subprocess.CompletedProcess[str]) -> dict:
     return json.loads(result.stdout)
 
 
+QUIET = ["--quiet", "rules"]
+
+
 @pytest.mark.parametrize(
     "arguments, passed",
     [
-        ([], ["--cores", "all"]),
+        ([], ["--cores", "all", *QUIET]),
         (["-n"], ["--cores", "all", "-n"]),
-        (["--config", "preset=paper"], ["--cores", "all", "--config", "preset=paper"]),
-        (["interview_figures"], ["--cores", "all", "interview_figures"]),
-        (["--config", "name=two words"], ["--cores", "all", "--config", "name=two words"]),
-        (["--cores", "8", "--profile", "slurm"], ["--cores", "8", "--profile", "slurm"]),
-        (["--profile", "slurm"], ["--profile", "slurm"]),
-        (["-c4"], ["-c4"]),
+        (["--quiet", "all"], ["--cores", "all", "--quiet", "all"]),
+        (["--config", "preset=paper"], ["--cores", "all", "--config", "preset=paper", *QUIET]),
+        (["interview_figures"], ["--cores", "all", "interview_figures", *QUIET]),
+        (["--config", "name=two words"], ["--cores", "all", "--config", "name=two words", *QUIET]),
+        (["--cores", "8", "--profile", "slurm"], ["--cores", "8", "--profile", "slurm", *QUIET]),
+        (["--profile", "slurm"], ["--profile", "slurm", *QUIET]),
+        (["-c4"], ["-c4", *QUIET]),
         (["--cores=3", "-n"], ["--cores=3", "-n"]),
-        (["-j", "2"], ["-j", "2"]),
+        (["-j", "2"], ["-j", "2", *QUIET]),
     ],
 )
 def test_arguments_reach_snakemake(built: Path, arguments: list[str], passed: list[str], launch) -> None:

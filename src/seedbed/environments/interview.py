@@ -196,10 +196,10 @@ class MockInterview:
         )
         if c.bank == "per_episode":
             initial[k + 2 :] = draw_material(c, generator).ravel()
-        steps = np.empty((c.horizon, 3))
-        steps[:, :2] = generator.random((c.horizon, 2))
-        steps[:, 2] = generator.standard_normal(c.horizon)
-        return initial, steps
+        columns = np.empty((3, c.horizon))
+        generator.random(out=columns[:2])
+        generator.standard_normal(out=columns[2])
+        return initial, columns.T
 
     def initial(self, noise: np.ndarray) -> InterviewState:
         """A learner who has not been asked anything; see ``Dynamics.initial``."""

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from seedbed.environments.base import Dynamics, Spec
-from seedbed.seeding import Purpose, stream
+from seedbed.seeding import Purpose, streams
 
-DRAWN_AHEAD = 32
+DRAWN_AHEAD = 128
 """Episodes whose noise is drawn at once."""
 
 
@@ -92,6 +92,8 @@ class DynamicsLanes:
         shape = (len(self.seeds), lanes)
         self._rows = np.arange(shape[0] * lanes).reshape(shape)
         self._tape = np.zeros((shape[0] * lanes, self.spec.horizon, self.spec.step_noise))
+        self._steps = self._tape.reshape(self._rows.size * self.spec.horizon, self.spec.step_noise)
+        self._first_step = self._rows * self.spec.horizon
         self._initial = np.zeros((*shape, self.spec.initial_noise))
         self._upcoming = np.zeros(shape[0], np.int64)
         self._drawn: list[deque] = [deque() for _ in self.seeds]
@@ -124,12 +126,12 @@ class DynamicsLanes:
     def _draw_ahead(self, row: int, episode: int) -> None:
         """Draw the next episodes of one seed in one go, which is faster than one by one."""
         end = episode + DRAWN_AHEAD
-        for number in range(episode, end if self._end is None else min(end, self._end)):
-            if self._reset_seeds is None:
-                generator = stream(self.purpose, self.seeds[row], number)
-            else:
-                generator = np.random.default_rng(self._reset_seeds[number])
-            self._drawn[row].append(self.dynamics.draw(generator))
+        numbers = range(episode, end if self._end is None else min(end, self._end))
+        if self._reset_seeds is None:
+            generators = streams(self.purpose, self.seeds[row], numbers)
+        else:
+            generators = (np.random.default_rng(self._reset_seeds[number]) for number in numbers)
+        self._drawn[row].extend(self.dynamics.draw(generator) for generator in generators)
 
     def step(self, action: np.ndarray) -> LaneStep:
         """Take actions [S, L]; lanes whose episode ends begin their next one.
@@ -148,7 +150,7 @@ class DynamicsLanes:
                     f"is not in [0, {self.spec.actions})."
                 )
             action = np.where(outside, 0, action)  # idle lanes are stepped too; what they do means nothing
-        noise = self._tape[self._rows, np.minimum(self.t, self.spec.horizon - 1)]
+        noise = self._steps.take(self._first_step + np.minimum(self.t, self.spec.horizon - 1), 0)
         state, reward, terminated, facts = self.dynamics.step(self.state, action, noise)
         active, episode = self.active.copy(), self.episode.copy()
         self.t = self.t + 1
