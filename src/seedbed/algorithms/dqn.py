@@ -42,7 +42,7 @@ class DQN:
     learning_rate: float = Field(5e-4, gt=0, description="Adam's (Kingma and Ba 2015)")
     gamma: float = Field(0.85, ge=0, le=1, description="Discount per step")
     reward_scale: float = Field(
-        0.1, gt=0, description="Rewards are multiplied by it, so that values stay near 1 in size"
+        0.3, gt=0, description="Rewards are multiplied by it, so that values stay near 1 in size"
     )
     buffer_size: int = Field(
         100_000, ge=1, description="Steps kept for replay, at most the budget (Mnih 2015)"
