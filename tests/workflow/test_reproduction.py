@@ -63,13 +63,15 @@ def test_all_items_of_the_checklist_are_ticked(finished):
     assert "- [ ]" not in page
 
 
-def test_every_job_can_be_repeated_from_its_log(finished):
-    log = finished.folder / "results/logs/small/tiny/random/seeds-0-2/evaluate.log"
+def test_every_job_can_be_repeated_from_its_log(copy_of_finished):
+    log = copy_of_finished.folder / "results/logs/small/tiny/random/seeds-0-2/evaluate.log"
     first = log.read_text().splitlines()[0]
     assert first.startswith("$ python workflow_scripts/evaluate.py")
-    table = finished.folder / "results/small/tiny/random/seeds-0-2/episodes.parquet"
+    table = copy_of_finished.folder / "results/small/tiny/random/seeds-0-2/episodes.parquet"
     before = table.read_bytes()
-    subprocess.run(first[2:], shell=True, check=True, cwd=finished.folder, env=finished.environment)
+    subprocess.run(
+        first[2:], shell=True, check=True, cwd=copy_of_finished.folder, env=copy_of_finished.environment
+    )
     assert table.read_bytes() == before
 
 
