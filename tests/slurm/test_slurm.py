@@ -112,3 +112,26 @@ rule train:
     assert jobs[1]["start"] < jobs[0]["end"]  # two at once
     assert jobs[0]["gpu"] != jobs[1]["gpu"]
     assert jobs[2]["start"] > min(jobs[0]["end"], jobs[1]["end"])  # the third waited for a GPU
+
+
+def test_a_study_runs_on_slurm(tmp_path: Path, slurm_cluster: dict[str, str]) -> None:
+    """The real rules: each training is a Slurm job with what its study asks for."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    for name in filter(lambda name: (ROOT / name).is_file(), listed):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "tests/workflow/small.yaml", tmp_path / "studies/small.yaml")
+    (tmp_path / "config.yaml").write_text("studies: [small]\npreset: one_seed\n")
+    variables = slurm_cluster | {"PYTHONPATH": str(tmp_path / "src")}
+    run = snakemake(tmp_path, variables, "small_scores")
+    assert run.returncode == 0, run.stdout
+    assert (tmp_path / "results/small/scores.parquet").is_file()
+    jobs = re.findall(r"Job \d+ has been submitted with SLURM jobid (\d+)", run.stdout)
+    assert len(jobs) >= 13
+    asked = [job_state(variables, job) for job in jobs]
+    assert all("JobState=COMPLETED" in state for state in asked)
+    training = [state for state in asked if "TimeLimit=04:00:00" in state]
+    assert len(training) == 4
+    assert all(re.search(r"mem=2000M|MinMemoryNode=2000M", state) for state in training)
