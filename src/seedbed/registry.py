@@ -9,6 +9,8 @@ from seedbed.artifacts import SeedbedError
 ENVIRONMENTS = {
     "MockInterview": "seedbed.environments.interview:MockInterview",
     "CartPole": "seedbed.environments.cart_pole:CartPole",
+    "Gymnasium": "seedbed.environments.external:GymnasiumEnvironment",
+    "GymnasiumVector": "seedbed.environments.external:VectorEnvironment",
 }
 ALGORITHMS = {
     "random": "seedbed.algorithms.uniform_random:UniformRandom",

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from seedbed.artifacts import EPISODE_COLUMNS
 from seedbed.environments.base import Dynamics
-from seedbed.environments.lanes import DynamicsLanes, LaneStep
+from seedbed.environments.lanes import ExternalEnvironment, LaneStep, make_lanes
 from seedbed.evaluation import evaluate
 from seedbed.seeding import Purpose
 
@@ -53,7 +53,7 @@ class CurveRecorder:
 
     def __init__(
         self,
-        dynamics: Dynamics,
+        dynamics: Dynamics | ExternalEnvironment,
         seeds: Sequence[int],
         budget: int,
         plan: CurvePlan | None,
@@ -181,7 +181,7 @@ class TrainingRun(NamedTuple):
 
 def train(
     algorithm: "Algorithm",
-    dynamics: Dynamics,
+    dynamics: Dynamics | ExternalEnvironment,
     seeds: Sequence[int],
     budget: int,
     curve: CurvePlan | None,
@@ -203,9 +203,9 @@ def train(
         purpose: stream of the training episodes.
         curve_purpose: stream of the curve's episodes.
     """
-    lanes = DynamicsLanes(dynamics, purpose, seeds, max(1, algorithm.lanes))
     recorder = CurveRecorder(dynamics, seeds, budget, curve, phase, curve_purpose)
-    policy = algorithm.train(lanes, seeds, budget, recorder)
+    with closing(make_lanes(dynamics, purpose, seeds, max(1, algorithm.lanes))) as lanes:
+        policy = algorithm.train(lanes, seeds, budget, recorder)
     return TrainingRun(
         policy,
         recorder.curve(),

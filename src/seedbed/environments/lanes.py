@@ -6,11 +6,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from seedbed.artifacts import SeedbedError
 from seedbed.environments.base import Dynamics, Spec
 from seedbed.seeding import Purpose, streams
 
 DRAWN_AHEAD = 128
 """Episodes whose noise is drawn at once."""
+
+
+class EpisodeError(SeedbedError):
+    """An episode went wrong; the message names seed, episode and step."""
 
 
 class LaneStep(NamedTuple):
@@ -56,8 +61,41 @@ class Lanes(Protocol):
     """[S, L] int64: the episode each lane is in"""
 
     def step(self, action: np.ndarray) -> LaneStep:
-        """Take actions [S, L] in the environment's units."""
+        """Take actions [S, L, *action_shape] in the environment's units."""
         ...
+
+    def close(self) -> None:
+        """Release what the environment holds, such as processes; no step is taken afterwards."""
+        ...
+
+
+class ExternalEnvironment(Protocol):
+    """An environment that is no pure dynamics but makes its own lanes."""
+
+    spec: Spec
+
+    def make_lanes(
+        self, purpose: Purpose, seeds: Sequence[int], lanes: int, episodes: int | Sequence[int] | None = None
+    ) -> Lanes:
+        """See ``make_lanes``."""
+        ...
+
+    def content_checksums(self) -> dict[str, str]:
+        """See ``Dynamics.content_checksums``."""
+        ...
+
+
+def make_lanes(
+    environment: Dynamics | ExternalEnvironment,
+    purpose: Purpose,
+    seeds: Sequence[int],
+    lanes: int,
+    episodes: int | Sequence[int] | None = None,
+) -> Lanes:
+    """Lanes of any environment, by its own ``make_lanes`` if it has one; arguments as ``DynamicsLanes``."""
+    if hasattr(environment, "make_lanes"):
+        return environment.make_lanes(purpose, seeds, lanes, episodes)
+    return DynamicsLanes(environment, purpose, seeds, lanes, episodes)
 
 
 class DynamicsLanes:
@@ -108,6 +146,9 @@ class DynamicsLanes:
         self._limit = dynamics.limit(self.state)
         self.observation = dynamics.observe(self.state)
         self.mask = dynamics.action_mask(self.state) if self.spec.masked else None
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def _begin(self, row: int, lane: int) -> None:
         episode = int(self._upcoming[row])
