@@ -13,7 +13,14 @@ import numpy as np
 
 from seedbed.artifacts import EPISODE_COLUMNS, STEP_COLUMNS, SeedbedError
 from seedbed.environments.base import Dynamics, Spec
-from seedbed.environments.lanes import EpisodeError, ExternalEnvironment, Lanes, LaneStep, make_lanes
+from seedbed.environments.lanes import (
+    EpisodeError,
+    ExternalEnvironment,
+    Lanes,
+    LaneStep,
+    make_lanes,
+    succeeded,
+)
 from seedbed.seeding import ACTIONS_OF, Purpose, stream
 
 if TYPE_CHECKING:
@@ -53,13 +60,13 @@ def empty_state(spec: Spec, seeds: int, episodes: int) -> EvaluationState:
     )
 
 
-def reduce(state: EvaluationState, step: LaneStep, success: str | None) -> EvaluationState:
+def reduce(state: EvaluationState, step: LaneStep, spec: Spec) -> EvaluationState:
     """The state after one more step of all lanes: pure, and the only place where episodes are counted.
 
     Args:
         state: so far.
         step: what the lanes gave; inactive lanes are ignored.
-        success: name of the fact that tells success at a terminated step; None where there is no such thing.
+        spec: the environment's; it says what success is.
     """
     rows = np.nonzero(step.active)
     where = (rows[0], step.episode[rows])
@@ -76,7 +83,7 @@ def reduce(state: EvaluationState, step: LaneStep, success: str | None) -> Evalu
         "finished": ended,
         "terminated": step.terminated,
         "truncated": step.truncated,
-        "success": step.terminated & step.facts[success] if success else np.zeros_like(ended),
+        "success": succeeded(step, spec),
     }
     changed = {}
     for name, value in values.items():
@@ -155,7 +162,7 @@ def _evaluated(policy: "Policy", running: Lanes, purpose: Purpose, count: int, l
                 f"episodes {running.episode[running.active]}, steps {running.t[running.active] + 1}: {error}"
             ) from error
         _check_finite(step, policy.seeds)
-        state = reduce(state, step, spec.success)
+        state = reduce(state, step, spec)
         decisions += int(step.active.sum())
         if log_steps:
             log.append((step.active, action, step))

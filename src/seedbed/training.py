@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from seedbed.artifacts import EPISODE_COLUMNS
 from seedbed.environments.base import Dynamics
-from seedbed.environments.lanes import ExternalEnvironment, LaneStep, make_lanes
+from seedbed.environments.lanes import ExternalEnvironment, LaneStep, make_lanes, succeeded
 from seedbed.evaluation import evaluate
 from seedbed.seeding import Purpose
 
@@ -89,7 +89,6 @@ class CurveRecorder:
             return
         rows = np.nonzero(ended)
         spec = self._dynamics.spec
-        success = step.facts[spec.success] & step.terminated if spec.success else np.zeros_like(ended)
         columns = {
             "seed": self._seeds[rows[0]],
             "policy_mode": np.full(len(rows[0]), "training"),
@@ -98,7 +97,7 @@ class CurveRecorder:
             "length": step.t[rows],
             "terminated": step.terminated[rows],
             "truncated": step.truncated[rows],
-            "success": success[rows],
+            "success": succeeded(step, spec)[rows],
         }
         columns |= {f"final_{fact.name}": step.facts[fact.name][rows] for fact in spec.facts if fact.final}
         columns["steps"] = np.full(len(rows[0]), self._taken)

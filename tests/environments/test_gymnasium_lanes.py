@@ -300,6 +300,19 @@ def test_success_that_info_does_not_tell_is_an_error():
         run(environment)
 
 
+def test_truncated_episodes_succeed_only_where_the_environment_says_so():
+    class Timed(Toy):
+        def step(self, action):
+            seen, reward, ended, _, info = super().step(action)
+            return seen, reward, False, ended, info
+
+    for counts in (False, True):
+        environment = GymnasiumEnvironment(Timed, success="is_success", truncated_success=counts)
+        episodes = run(environment, episodes=20).episodes
+        assert episodes.truncated.all()
+        assert (episodes.success == (counts & (episodes.length == 5))).all()
+
+
 @pytest.mark.parametrize(
     ("name", "action", "message"),
     [
@@ -341,6 +354,27 @@ def test_spaces_without_a_fixed_size_are_refused():
     for toy, message in ((Words, "no fixed size"), (Tools, "not understood")):
         with pytest.raises(ValueError, match=message):
             GymnasiumEnvironment(toy)
+
+
+def test_learning_does_not_depend_on_processes_or_other_seeds():
+    from seedbed.algorithms.ppo import PPO
+    from seedbed.training import CurvePlan, train
+
+    ppo, curve = PPO(lanes=4, rollout=16, hidden=(8,)), CurvePlan(128, 3, 3)
+
+    def learned(seeds, **arguments):
+        return train(ppo, GymnasiumEnvironment("CartPole-v1", **arguments), seeds, 256, curve)
+
+    expected = learned([2, 5])
+    assert set(expected.curve.steps) == {0, 128, 256}
+    assert len(expected.episodes) > 10
+    processes, alone = learned([2, 5], vectorisation="async"), learned([5])
+    for name in ("curve", "episodes"):
+        table = getattr(expected, name)
+        pd.testing.assert_frame_equal(getattr(processes, name), table, check_exact=True)
+        pd.testing.assert_frame_equal(
+            getattr(alone, name), table[table.seed == 5].reset_index(drop=True), check_exact=True
+        )
 
 
 def vector(num_envs, mode, **arguments):

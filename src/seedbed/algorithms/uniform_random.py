@@ -59,6 +59,7 @@ class UniformRandom:
     """Uniform random choice among the allowed actions."""
 
     lanes: ClassVar[int] = 0
+    array_actions: ClassVar[bool] = True
     policy_class: ClassVar = UniformRandomPolicy
 
     def train(self, lanes: Lanes, seeds: Sequence[int], budget: int, recorder: Recorder):

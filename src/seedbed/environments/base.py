@@ -52,6 +52,7 @@ class Spec:
         masked: whether ``action_mask`` forbids anything.
         agents: number of agents; None for one agent without an agent axis.
         action_array: bounds of actions that are arrays; None for discrete actions.
+        truncated_success: whether ``success`` also counts at a truncated step.
     """
 
     observation_low: np.ndarray
@@ -65,6 +66,7 @@ class Spec:
     masked: bool = False
     agents: int | None = None
     action_array: ActionArray | None = None
+    truncated_success: bool = False
 
     @property
     def action_shape(self) -> tuple[int, ...]:

@@ -105,6 +105,9 @@ class GymnasiumEnvironment:
     success: str | None = Field(
         None, description="Key of info that tells success, at the latest in the last step of an episode."
     )
+    truncated_success: bool = Field(
+        False, description="Whether an episode that is truncated may succeed, as in Gymnasium-Robotics."
+    )
     horizon: int | None = Field(
         None, ge=1, description="Step limit in place of the environment's own, after which it truncates."
     )
@@ -126,7 +129,9 @@ class GymnasiumEnvironment:
                     )
             limits = [layer._max_episode_steps for layer in _layers(env) if isinstance(layer, TimeLimit)]
             horizon = min(limits, default=HARD_LIMIT)
-            self.spec = _spec(env.observation_space, env.action_space, horizon, self.success)
+            self.spec = _spec(
+                env.observation_space, env.action_space, horizon, self.success, self.truncated_success
+            )
             self._first_action = _first_action(env.action_space)
         finally:
             env.close()
@@ -174,6 +179,15 @@ class GymnasiumEnvironment:
         """Nothing is known of the environment's material."""
         return {}
 
+    def warnings(self) -> list[str]:
+        """Whether its seeds are heeded; see ``ignores_seed``."""
+        if not ignores_seed(self):
+            return []
+        return [
+            "Equal reset seeds and actions gave different episodes, so algorithms do not meet the same "
+            "episodes and a rerun gives other results."
+        ]
+
 
 @dataclass(config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 class VectorEnvironment:
@@ -188,6 +202,7 @@ class VectorEnvironment:
     )
     kwargs: dict[str, Any] = Field({}, description="Further keyword arguments.")
     success: str | None = Field(None, description="Key of info that tells success.")
+    truncated_success: bool = Field(False, description="Whether a truncated episode may succeed.")
     horizon: int = Field(
         HARD_LIMIT, ge=1, description="An upper bound of the length of an episode; a longer one is an error."
     )
@@ -196,11 +211,15 @@ class VectorEnvironment:
     def __post_init__(self):
         envs = self._make(1)
         try:
-            autoreset_mode(envs)
+            self.autoreset_mode = autoreset_mode(envs)
             self._observations = Observations(envs.single_observation_space)
             self._first_action = _first_action(envs.single_action_space)
             self.spec = _spec(
-                envs.single_observation_space, envs.single_action_space, self.horizon, self.success
+                envs.single_observation_space,
+                envs.single_action_space,
+                self.horizon,
+                self.success,
+                self.truncated_success,
             )
         finally:
             envs.close()
@@ -236,6 +255,15 @@ class VectorEnvironment:
     def content_checksums(self) -> dict[str, str]:
         """Nothing is known of the environment's material."""
         return {}
+
+    def warnings(self) -> list[str]:
+        """Whether it seeds its episodes itself."""
+        if self.autoreset_mode is AutoresetMode.DISABLED:
+            return []
+        return [
+            "The environment begins its episodes by itself, so which they are depends on the number of "
+            "lanes, and algorithms do not meet the same ones."
+        ]
 
 
 def ignores_seed(environment: GymnasiumEnvironment, seed: int = 0, steps: int = 200) -> bool:
@@ -293,7 +321,13 @@ def _first_action(space: gymnasium.Space) -> int:
     return int(space.start) if isinstance(space, gymnasium.spaces.Discrete) else 0
 
 
-def _spec(observations: gymnasium.Space, actions: gymnasium.Space, horizon: int, success: str | None) -> Spec:
+def _spec(
+    observations: gymnasium.Space,
+    actions: gymnasium.Space,
+    horizon: int,
+    success: str | None,
+    truncated_success: bool,
+) -> Spec:
     encoding, (count, array) = Observations(observations), actions_of(actions)
     facts = () if success is None else (Fact(success, "bool", f"info['{success}'] of the environment"),)
     return Spec(
@@ -306,6 +340,7 @@ def _spec(observations: gymnasium.Space, actions: gymnasium.Space, horizon: int,
         facts=facts,
         success=success,
         action_array=array,
+        truncated_success=truncated_success,
     )
 
 

@@ -45,6 +45,14 @@ class LaneStep(NamedTuple):
     """name -> [S, L]"""
 
 
+def succeeded(step: LaneStep, spec: Spec) -> np.ndarray:
+    """Whether each lane's episode ended in success with this step, [S, L] bool."""
+    if spec.success is None:
+        return np.zeros_like(step.terminated)
+    ended = step.terminated | step.truncated if spec.truncated_success else step.terminated
+    return ended & step.facts[spec.success]
+
+
 class Lanes(Protocol):
     """S seeds x L lanes of one environment; the next episode starts where one ends."""
 
@@ -82,6 +90,10 @@ class ExternalEnvironment(Protocol):
 
     def content_checksums(self) -> dict[str, str]:
         """See ``Dynamics.content_checksums``."""
+        ...
+
+    def warnings(self) -> list[str]:
+        """What limits conclusions from its episodes, as sentences; tried out before a study runs."""
         ...
 
 
