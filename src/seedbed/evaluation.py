@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from seedbed.algorithms.base import Policy
 
 
+DRAWN_AHEAD = 1024
+"""Steps whose random numbers are drawn at once for a policy; changes speed and memory, never a result."""
+
+
 class EvaluationError(SeedbedError):
     """An episode went wrong; the message names seed, episode and step."""
 
@@ -142,14 +146,17 @@ def _evaluated(policy: "Policy", running: Lanes, purpose: Purpose, count: int, l
     """Run the policy until no lane has an episode left."""
     spec, log, decisions, memory = running.spec, [], 0, None
     state = empty_state(spec, len(policy.seeds), count)
-    tape = np.zeros((*running.active.shape, spec.horizon, policy.uniforms))
+    block = min(spec.horizon, DRAWN_AHEAD)
+    tape, sources = np.zeros((*running.active.shape, block, policy.uniforms)), {}
     rows = np.ix_(*map(np.arange, running.active.shape))
     while running.active.any():
         if policy.uniforms:
-            for row, lane in np.argwhere(running.first & running.active):
-                source = stream(ACTIONS_OF[purpose], policy.seeds[row], int(running.episode[row, lane]))
-                tape[row, lane] = source.random(tape.shape[2:])
-        uniforms = tape[(*rows, np.minimum(running.t, spec.horizon - 1))]
+            for row, lane in np.argwhere((running.t % block == 0) & running.active).tolist():
+                if running.first[row, lane]:
+                    episode = int(running.episode[row, lane])
+                    sources[row, lane] = stream(ACTIONS_OF[purpose], policy.seeds[row], episode)
+                tape[row, lane] = sources[row, lane].random(tape.shape[2:])
+        uniforms = tape[(*rows, running.t % block)]
         seen = running.state if policy.needs_state else running.observation
         action, memory = policy.act(seen, running.mask, uniforms, memory, running.first)
         try:

@@ -17,7 +17,7 @@ from seedbed.environments.gymnasium_lanes import reset_seed
 from seedbed.environments.lanes import EpisodeError, make_lanes
 from seedbed.evaluation import EvaluationError, evaluate
 from seedbed.registry import ENVIRONMENTS, make
-from seedbed.seeding import Purpose
+from seedbed.seeding import Purpose, stream
 
 TABULAR = spaces.Dict({"room": spaces.Discrete(3, start=1), "place": spaces.Box(-1, 99, (2,), np.float32)})
 
@@ -53,7 +53,7 @@ class Toy(gymnasium.Env):
     def step(self, action):
         assert self.t < self.lasts, "stepped beyond the end"
         self.t += 1
-        reward, seen = 10.0 ** (self.t - 1), self._seen()
+        reward, seen = 10.0 ** min(self.t - 1, 9), self._seen()
         if self.t == self.at:
             if self.trouble == "raises":
                 raise KeyError("the simulator fell over")
@@ -287,6 +287,19 @@ def test_trouble_names_seed_episode_and_step(trouble, message, vectorisation, mo
         run(environment, seeds=[6])
 
 
+def test_long_episodes_read_their_stream_to_the_end():
+    class Long(Toy):
+        def _seen(self):
+            self.lasts = 2500
+            return super()._seen()
+
+    one, other = (run(GymnasiumEnvironment(Long), episodes=3, lanes=lanes) for lanes in (1, 2))
+    same(one, other)
+    for (seed, episode), steps in one.steps.groupby(["seed", "episode"]):
+        drawn = stream(Purpose.TEST_ACTIONS, seed, episode).random(2500)
+        assert (steps.action == (2 * drawn).astype(int)).all()
+
+
 def test_trouble_in_training_is_named_too():
     lanes = make_lanes(GymnasiumEnvironment(Toy, {"trouble": "reward"}), Purpose.TRAINING, [6], 1)
     lanes.step(np.zeros((1, 1), int))
@@ -317,6 +330,8 @@ def test_truncated_episodes_succeed_only_where_the_environment_says_so():
     ("name", "action", "message"),
     [
         ("CartPole-v1", 2, r"Action 2 of seed 4, episode 0, step 1 is not in \[0, 2\)"),
+        ("CartPole-v1", -1, r"Action -1 of seed 4"),
+        ("CartPole-v1", 0.5, "whole numbers as actions, not float64"),
         ("MountainCarContinuous-v0", [1.5], r"Action \[1.5\] of seed 4, episode 0, step 1 is not in \[\[-1"),
         ("MountainCarContinuous-v0", [np.nan], r"Action \[nan\] of seed 4"),
         ("MountainCarContinuous-v0", 0.5, r"shape \(1, 1\); these lanes take \(1, 1, 1\)"),

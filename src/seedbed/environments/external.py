@@ -85,10 +85,11 @@ def _described(error: Exception) -> str:
 
 @dataclass(config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 class GymnasiumEnvironment:
-    """Any single-agent Gymnasium environment; its episodes depend on their seeds alone.
+    """A single-agent Gymnasium environment, each episode reset with a seed of its own.
 
-    Episode k of training seed s is reset with a seed below 2**63 drawn from the stream (purpose, s, k). What
-    an environment or a wrapper keeps from one episode to the next would break that; ``ignores_seed`` looks.
+    Episode k of training seed s is reset with a seed below 2**63 drawn from the stream (purpose, s, k), and
+    depends on nothing else but its actions: not on lanes, order or algorithm. What an environment or a
+    wrapper keeps from one episode to the next would break that; ``ignores_seed`` looks.
 
     Raises:
         ValueError: it cannot be constructed, its spaces are not understood, or a wrapper normalises by
@@ -191,7 +192,9 @@ class GymnasiumEnvironment:
 
 @dataclass(config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 class VectorEnvironment:
-    """A Gymnasium vector environment that resets in its own way; see ``gymnasium_lanes``.
+    """A Gymnasium vector environment that resets in its own way.
+
+    What that means for its episodes is said in ``gymnasium_lanes``.
 
     Raises:
         ValueError: it cannot be constructed, does not say how it resets, or its spaces are not understood.

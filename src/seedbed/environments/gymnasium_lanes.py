@@ -159,7 +159,7 @@ class GymnasiumLanes:
         """Take actions [S, L, *action_shape]; lanes whose episode ends begin their next one.
 
         Raises:
-            ValueError: an action of an active lane is out of bounds.
+            ValueError: actions are of another shape or type, or one of an active lane is out of bounds.
             EpisodeError: the environment raised, gave a reward or observation that is not finite, did not say
                 whether a finished episode succeeded, or went beyond its step limit.
         """
@@ -248,7 +248,10 @@ class GymnasiumLanes:
             raise ValueError(f"Actions have the shape {action.shape}; these lanes take {shape}.")
         array = self.spec.action_array
         low, high = (0, self.spec.actions - 1) if array is None else (array.low, array.high)
-        action = action.astype(np.int64 if array is None else array.low.dtype)
+        kind = np.dtype(np.int64) if array is None else array.low.dtype
+        if kind.kind == "i" and action.dtype.kind not in "iu":
+            raise ValueError(f"These lanes take whole numbers as actions, not {action.dtype}.")
+        action = action.astype(kind)
         outside = ~((action >= low) & (action <= high)).reshape(*self.active.shape, -1).all(-1)
         if (outside & self.active & ~self._resetting).any():
             cell = tuple(np.argwhere(outside & self.active & ~self._resetting)[0])
