@@ -13,6 +13,7 @@ from seedbed.algorithms.base import StatelessPolicy
 from seedbed.algorithms.uniform_random import UniformRandomPolicy
 from seedbed.environments.cart_pole import CartPole
 from seedbed.environments.external import GymnasiumEnvironment, VectorEnvironment, ignores_seed
+from seedbed.environments.gymnasium_env import DynamicsVectorEnv
 from seedbed.environments.gymnasium_lanes import reset_seed
 from seedbed.environments.lanes import EpisodeError, make_lanes
 from seedbed.evaluation import EvaluationError, evaluate
@@ -429,6 +430,29 @@ def test_final_observation_is_before_the_reset_in_each_mode(mode):
 def test_disabled_vector_environment_has_the_episodes_of_single_ones():
     one = run(VectorEnvironment(vector, {"mode": "Disabled"}, success="is_success"), lanes=3)
     same(one, run(GymnasiumEnvironment(Toy, success="is_success")))
+
+
+def test_our_vector_environment_has_the_episodes_of_our_lanes():
+    environment = VectorEnvironment(lambda num_envs: DynamicsVectorEnv(CartPole(), num_envs, "Disabled"))
+    seeds = [3, 2**62 + 5, 11, 0, 8]
+    same(run(environment, episodes=seeds, lanes=3), run(CartPole(), episodes=seeds))
+
+
+def test_endless_stream_of_an_environment_that_resets_in_the_same_step():
+    lanes = make_lanes(VectorEnvironment(vector, {"mode": "SameStep"}), Purpose.TRAINING, [0, 4], 2)
+    total, episodes = np.zeros((2, 2)), []
+    for _ in range(60):
+        step = lanes.step(np.zeros((2, 2), int))
+        assert step.active.all()
+        total += step.reward
+        ended = step.terminated
+        assert set(total[ended]) <= {111.0, 11111.0}
+        assert (step.final_observation[..., 0] == step.t).all()
+        assert (step.observation[ended][:, 0] == 0).all()
+        assert (lanes.first == ended).all()
+        total[ended] = 0
+        episodes += step.episode[0][ended[0]].tolist()
+    assert sorted(episodes) == list(range(len(episodes)))
 
 
 def test_gymnasiums_own_vector_environments_are_counted_right():
