@@ -33,9 +33,7 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
         dynamics = _made(entry.environment, entry.arguments, ENVIRONMENTS, "environment", key)
         environments[label] = {
             "observation_shape": list(dynamics.spec.observation_shape),
-            "actions": dynamics.spec.actions
-            if dynamics.spec.action_array is None
-            else f"arrays of {_entries(dynamics.spec)} as",  # actions: as the report says it
+            "actions": _actions(dynamics.spec),
             "horizon": dynamics.spec.horizon,
             "content": dynamics.content_checksums(),
             "warnings": _warnings(dynamics, key),
@@ -53,7 +51,7 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
             if dynamics.spec.action_array is not None and not getattr(made, "array_actions", False):
                 raise StudyError(
                     f"{key}: {algorithm.algorithm} chooses one of several actions, but an action of this "
-                    f"environment is an array of {_entries(dynamics.spec)}."
+                    f"environment is an array of {_actions(dynamics.spec)}."
                 )
             algorithms[label][name] = dataclasses.asdict(made)
     _check_metrics(study)
@@ -72,8 +70,10 @@ def _made(name: str, arguments: dict[str, Any], registry: dict[str, str], kind: 
         raise StudyError(f"{key}: {error}") from None
 
 
-def _entries(spec: Spec) -> str:
-    """Of how many numbers an action consists that is an array."""
+def _actions(spec: Spec) -> int | str:
+    """Number of discrete actions, or of which numbers an action consists that is an array."""
+    if spec.action_array is None:
+        return spec.actions
     count = math.prod(spec.action_shape)
     kind = "whole" if np.issubdtype(spec.action_array.low.dtype, np.integer) else "real"
     return f"{count} {kind} number{'' if count == 1 else 's'}"

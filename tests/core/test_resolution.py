@@ -78,7 +78,7 @@ def test_environment_that_fails_is_found_before_training():
 
 def test_array_actions_need_an_algorithm_that_gives_them():
     arguments = {"id": "MountainCarContinuous-v0"}
-    assert resolved("Gymnasium", arguments)["actions"] == "arrays of 1 real number as"
+    assert resolved("Gymnasium", arguments)["actions"] == "1 real number"
     with pytest.raises(StudyError, match=r"algorithms.first \(in here\): ppo chooses one of several actions"):
         resolved("Gymnasium", arguments, {"algorithm": "ppo", "budget": 1000})
 
