@@ -95,10 +95,9 @@ def block_files(study, *names):
 def block_modules(wildcards):
     """Modules of one cell's environment and algorithm."""
     study = STUDIES[wildcards.study]
-    environment = study.environments[wildcards.environment].environment
     algorithm = study.algorithms[wildcards.algorithm].algorithm
     return [
-        location(environment, ENVIRONMENTS, "environment"),
+        *study.environments[wildcards.environment].modules,
         location(algorithm, ALGORITHMS, "algorithm"),
     ]
 
@@ -111,9 +110,7 @@ def study_modules(study):
     """Modules of everything a study names."""
     entries = STUDIES[study]
     return [
-        *sorted(
-            {location(e.environment, ENVIRONMENTS, "environment") for e in entries.environments.values()}
-        ),
+        *sorted({module for e in entries.environments.values() for module in e.modules}),
         *sorted({location(a.algorithm, ALGORITHMS, "algorithm") for a in entries.algorithms.values()}),
         *metric_modules(study),
     ]

@@ -54,7 +54,10 @@ STEP_COLUMNS = {
     "terminated": "bool",
     "truncated": "bool",
 }
-"""One row per environment step, t from 1; the environment's facts follow under their own names."""
+"""One row per environment step, t from 1; the environment's facts follow under their own names.
+
+Where an action is an array, ``action`` is -1 and its entries follow as ``action_0``, ``action_1``, ...
+"""
 
 
 class SeedbedError(Exception):

@@ -5,6 +5,7 @@ any number of lanes. Evaluation owns its environment and its random streams, so 
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,13 +13,24 @@ import numpy as np
 
 from seedbed.artifacts import EPISODE_COLUMNS, STEP_COLUMNS, SeedbedError
 from seedbed.environments.base import Dynamics, Spec
-from seedbed.environments.lanes import DynamicsLanes, LaneStep
+from seedbed.environments.lanes import (
+    EpisodeError,
+    ExternalEnvironment,
+    Lanes,
+    LaneStep,
+    make_lanes,
+    succeeded,
+)
 from seedbed.seeding import ACTIONS_OF, Purpose, stream
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from seedbed.algorithms.base import Policy
+
+
+DRAWN_AHEAD = 1024
+"""Steps whose random numbers are drawn at once for a policy; changes speed and memory, never a result."""
 
 
 class EvaluationError(SeedbedError):
@@ -52,13 +64,13 @@ def empty_state(spec: Spec, seeds: int, episodes: int) -> EvaluationState:
     )
 
 
-def reduce(state: EvaluationState, step: LaneStep, success: str | None) -> EvaluationState:
+def reduce(state: EvaluationState, step: LaneStep, spec: Spec) -> EvaluationState:
     """The state after one more step of all lanes: pure, and the only place where episodes are counted.
 
     Args:
         state: so far.
         step: what the lanes gave; inactive lanes are ignored.
-        success: name of the fact that tells success at a terminated step; None where there is no such thing.
+        spec: the environment's; it says what success is.
     """
     rows = np.nonzero(step.active)
     where = (rows[0], step.episode[rows])
@@ -75,7 +87,7 @@ def reduce(state: EvaluationState, step: LaneStep, success: str | None) -> Evalu
         "finished": ended,
         "terminated": step.terminated,
         "truncated": step.truncated,
-        "success": step.terminated & step.facts[success] if success else np.zeros_like(ended),
+        "success": succeeded(step, spec),
     }
     changed = {}
     for name, value in values.items():
@@ -93,14 +105,15 @@ class Evaluation(NamedTuple):
     episodes: "pd.DataFrame"
     """``EPISODE_COLUMNS`` and final facts, sorted by seed and episode."""
     steps: "pd.DataFrame | None"
-    """``STEP_COLUMNS`` and facts, sorted by seed, episode and t; None unless asked for."""
+    """``STEP_COLUMNS``, ``action_<i>`` where actions are arrays (``action`` is then -1), and facts; sorted by
+    seed, episode and t; None unless asked for."""
     decisions: int
     """Decisions the policy took, over all seeds."""
 
 
 def evaluate(
     policy: "Policy",
-    dynamics: Dynamics,
+    environment: Dynamics | ExternalEnvironment,
     purpose: Purpose,
     episodes: int | Sequence[int],
     *,
@@ -111,7 +124,7 @@ def evaluate(
 
     Args:
         policy: stacked over seeds, in the mode to be evaluated.
-        dynamics: the environment.
+        environment: where it acts.
         purpose: EVALUATION, TEST or TUNING; the episodes and the policy's own randomness are its streams'.
         episodes: number of episodes per seed, or plain reset seeds, the same for all seeds.
         lanes: episodes side by side per seed; changes speed, never a result.
@@ -121,28 +134,42 @@ def evaluate(
         EvaluationError: the environment raised, or gave a reward or observation that is not finite.
     """
     count = episodes if isinstance(episodes, int) else len(episodes)
-    running = DynamicsLanes(dynamics, purpose, policy.seeds, min(lanes, count), episodes)
-    spec, state, log, decisions, memory = dynamics.spec, None, [], 0, None
+    try:
+        running = make_lanes(environment, purpose, policy.seeds, min(lanes, count), episodes)
+    except EpisodeError as error:
+        raise EvaluationError(str(error)) from error
+    with closing(running):
+        return _evaluated(policy, running, purpose, count, log_steps)
+
+
+def _evaluated(policy: "Policy", running: Lanes, purpose: Purpose, count: int, log_steps: bool) -> Evaluation:
+    """Run the policy until no lane has an episode left."""
+    spec, log, decisions, memory = running.spec, [], 0, None
     state = empty_state(spec, len(policy.seeds), count)
-    tape = np.zeros((*running.active.shape, spec.horizon, policy.uniforms))
+    block = min(spec.horizon, DRAWN_AHEAD)
+    tape, sources = np.zeros((*running.active.shape, block, policy.uniforms)), {}
     rows = np.ix_(*map(np.arange, running.active.shape))
     while running.active.any():
         if policy.uniforms:
-            for row, lane in np.argwhere(running.first & running.active):
-                source = stream(ACTIONS_OF[purpose], policy.seeds[row], int(running.episode[row, lane]))
-                tape[row, lane] = source.random(tape.shape[2:])
-        uniforms = tape[(*rows, np.minimum(running.t, spec.horizon - 1))]
+            for row, lane in np.argwhere((running.t % block == 0) & running.active).tolist():
+                if running.first[row, lane]:
+                    episode = int(running.episode[row, lane])
+                    sources[row, lane] = stream(ACTIONS_OF[purpose], policy.seeds[row], episode)
+                tape[row, lane] = sources[row, lane].random(tape.shape[2:])
+        uniforms = tape[(*rows, running.t % block)]
         seen = running.state if policy.needs_state else running.observation
         action, memory = policy.act(seen, running.mask, uniforms, memory, running.first)
         try:
             step = running.step(action)
+        except EpisodeError as error:
+            raise EvaluationError(str(error)) from error
         except Exception as error:
             raise EvaluationError(
                 f"{type(error).__name__} in seeds {policy.seeds}, "
                 f"episodes {running.episode[running.active]}, steps {running.t[running.active] + 1}: {error}"
             ) from error
         _check_finite(step, policy.seeds)
-        state = reduce(state, step, spec.success)
+        state = reduce(state, step, spec)
         decisions += int(step.active.sum())
         if log_steps:
             log.append((step.active, action, step))
@@ -198,14 +225,20 @@ def _step_table(log: list, policy: "Policy", spec: Spec) -> "pd.DataFrame":
         "t": column(lambda step, _: step.t),
     }
     order = np.lexsort((index["t"], index["episode"], index["seed"]))
+    action = column(lambda _, action: action)
+    entries = {}
+    if spec.action_array is not None:  # arrays have a column per entry, and no number of their own
+        entries = {f"action_{i}": entry for i, entry in enumerate(action.reshape(len(order), -1).T)}
+        action = np.full(len(order), -1)
     columns = index | {
         "policy_mode": np.full(len(order), policy.mode),
-        "action": column(lambda _, action: action),
+        "action": action,
         "reward": column(lambda step, _: step.reward),
         "terminated": column(lambda step, _: step.terminated),
         "truncated": column(lambda step, _: step.truncated),
     }
+    columns |= entries
     for fact in spec.facts:
         columns[fact.name] = column(lambda step, _, name=fact.name: step.facts[name]).astype(fact.dtype)
     table = pd.DataFrame({name: values[order] for name, values in columns.items()})
-    return table[[*STEP_COLUMNS, *(fact.name for fact in spec.facts)]].astype(STEP_COLUMNS)
+    return table[[*STEP_COLUMNS, *entries, *(fact.name for fact in spec.facts)]].astype(STEP_COLUMNS)

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import re
 from typing import Any
 
 from seedbed.artifacts import SeedbedError
@@ -9,6 +10,8 @@ from seedbed.artifacts import SeedbedError
 ENVIRONMENTS = {
     "MockInterview": "seedbed.environments.interview:MockInterview",
     "CartPole": "seedbed.environments.cart_pole:CartPole",
+    "Gymnasium": "seedbed.environments.external:GymnasiumEnvironment",
+    "GymnasiumVector": "seedbed.environments.external:VectorEnvironment",
 }
 ALGORITHMS = {
     "random": "seedbed.algorithms.uniform_random:UniformRandom",
@@ -48,6 +51,19 @@ def location(name: str, registry: dict[str, str], kind: str) -> str:
             f"The module '{module}' of the {kind} '{name}' cannot be found on the Python path."
         )
     return name
+
+
+def mentioned(arguments: Any) -> list[str]:
+    """The "package.module:Name" among arguments, at any depth, whose package can be found, in their order."""
+    if isinstance(arguments, dict):
+        arguments = list(arguments.values())
+    if isinstance(arguments, list):
+        return [name for value in arguments for name in mentioned(value)]
+    match = re.fullmatch(r"([A-Za-z_]\w*)((?:\.\w+)*):\S+", arguments) if isinstance(arguments, str) else None
+    if not match:
+        return []
+    package = importlib.util.find_spec(match[1])  # a name without dots is looked for, not imported
+    return [arguments] if package and (package.has_location or package.submodule_search_locations) else []
 
 
 def load(name: str, registry: dict[str, str], kind: str) -> Any:

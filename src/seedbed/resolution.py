@@ -1,9 +1,14 @@
 """A study with everything filled in: each environment and algorithm constructed, each default written out."""
 
 import dataclasses
+import math
 from typing import Any
 
+import numpy as np
+
 from seedbed.artifacts import SeedbedError
+from seedbed.environments.base import Dynamics, Spec
+from seedbed.environments.lanes import ExternalEnvironment
 from seedbed.layout import blocks
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, load, make
 from seedbed.study import Study, StudyError
@@ -13,12 +18,14 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
     """Construct all that a study names and return it as a JSON document.
 
     Returns:
-        "study": the study; "environments": label -> sizes, horizon and checksums of fixed content;
+        "study": the study; "environments": label -> sizes, horizon, checksums of fixed content, and warnings
+        (what was found about an external environment that limits the conclusions);
         "algorithms": environment label -> algorithm label -> every hyper-parameter;
         "blocks": how the seeds are divided over jobs.
 
     Raises:
-        StudyError: an argument is refused, a budget does not fit, or a metric is not computed; names the key.
+        StudyError: an argument is refused, an external environment fails in trial episodes, a budget or the
+            kind of actions does not fit, or a metric is not computed; names the key.
     """
     environments, algorithms = {}, {}
     for label, entry in study.environments.items():
@@ -26,9 +33,10 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
         dynamics = _made(entry.environment, entry.arguments, ENVIRONMENTS, "environment", key)
         environments[label] = {
             "observation_shape": list(dynamics.spec.observation_shape),
-            "actions": dynamics.spec.actions,
+            "actions": _actions(dynamics.spec),
             "horizon": dynamics.spec.horizon,
             "content": dynamics.content_checksums(),
+            "warnings": _warnings(dynamics, key),
         }
         algorithms[label] = {}
         for name, algorithm in study.algorithms_in(label).items():
@@ -39,6 +47,11 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
                 raise StudyError(
                     f"{key}: a budget of {algorithm.budget} steps is not a positive multiple of "
                     f"{made.lanes} lanes."
+                )
+            if dynamics.spec.action_array is not None and not getattr(made, "array_actions", False):
+                raise StudyError(
+                    f"{key}: {algorithm.algorithm} chooses one of several actions, but an action of this "
+                    f"environment is an array of {_actions(dynamics.spec)}."
                 )
             algorithms[label][name] = dataclasses.asdict(made)
     _check_metrics(study)
@@ -55,6 +68,25 @@ def _made(name: str, arguments: dict[str, Any], registry: dict[str, str], kind: 
         return make(name, arguments, registry, kind)
     except SeedbedError as error:
         raise StudyError(f"{key}: {error}") from None
+
+
+def _actions(spec: Spec) -> int | str:
+    """Number of discrete actions, or of which numbers an action consists that is an array."""
+    if spec.action_array is None:
+        return spec.actions
+    count = math.prod(spec.action_shape)
+    kind = "whole" if np.issubdtype(spec.action_array.low.dtype, np.integer) else "real"
+    return f"{count} {kind} number{'' if count == 1 else 's'}"
+
+
+def _warnings(environment: Dynamics | ExternalEnvironment, key: str) -> list[str]:
+    """What is found about an external environment in trial episodes; pure dynamics need none."""
+    if not hasattr(environment, "warnings"):
+        return []
+    try:
+        return environment.warnings()
+    except Exception as error:
+        raise StudyError(f"{key}: a trial episode failed: {type(error).__name__}: {error}") from error
 
 
 def _check_metrics(study: Study) -> None:

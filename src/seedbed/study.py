@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from seedbed.artifacts import SeedbedError
-from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location
+from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location, mentioned
 
 M = TypeVar("M", bound=BaseModel)
 _RESERVED = ("report", "provenance", "logs")
@@ -81,9 +81,14 @@ class _Model(BaseModel):
 class Environment(_Model):
     """One environment of a study."""
 
-    environment: str = Field(description="Registered name, or package.module:Name of your own dynamics.")
+    environment: str = Field(description="Registered name, or package.module:Name of your own.")
     arguments: dict[str, Any] = Field({}, description="Keyword arguments of the environment.")
     title: str | None = Field(None, description="Name in text and figures; the label if absent.")
+
+    @property
+    def modules(self) -> list[str]:
+        """Its own module and those that its arguments name, such as wrappers, as "package.module:Name"."""
+        return [location(self.environment, ENVIRONMENTS, "environment"), *mentioned(self.arguments)]
 
     @field_validator("environment")
     @classmethod

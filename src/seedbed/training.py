@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from seedbed.artifacts import EPISODE_COLUMNS
 from seedbed.environments.base import Dynamics
-from seedbed.environments.lanes import DynamicsLanes, LaneStep
+from seedbed.environments.lanes import ExternalEnvironment, LaneStep, make_lanes, succeeded
 from seedbed.evaluation import evaluate
 from seedbed.seeding import Purpose
 
@@ -53,7 +53,7 @@ class CurveRecorder:
 
     def __init__(
         self,
-        dynamics: Dynamics,
+        dynamics: Dynamics | ExternalEnvironment,
         seeds: Sequence[int],
         budget: int,
         plan: CurvePlan | None,
@@ -89,7 +89,6 @@ class CurveRecorder:
             return
         rows = np.nonzero(ended)
         spec = self._dynamics.spec
-        success = step.facts[spec.success] & step.terminated if spec.success else np.zeros_like(ended)
         columns = {
             "seed": self._seeds[rows[0]],
             "policy_mode": np.full(len(rows[0]), "training"),
@@ -98,7 +97,7 @@ class CurveRecorder:
             "length": step.t[rows],
             "terminated": step.terminated[rows],
             "truncated": step.truncated[rows],
-            "success": success[rows],
+            "success": succeeded(step, spec)[rows],
         }
         columns |= {f"final_{fact.name}": step.facts[fact.name][rows] for fact in spec.facts if fact.final}
         columns["steps"] = np.full(len(rows[0]), self._taken)
@@ -181,7 +180,7 @@ class TrainingRun(NamedTuple):
 
 def train(
     algorithm: "Algorithm",
-    dynamics: Dynamics,
+    dynamics: Dynamics | ExternalEnvironment,
     seeds: Sequence[int],
     budget: int,
     curve: CurvePlan | None,
@@ -203,9 +202,9 @@ def train(
         purpose: stream of the training episodes.
         curve_purpose: stream of the curve's episodes.
     """
-    lanes = DynamicsLanes(dynamics, purpose, seeds, max(1, algorithm.lanes))
     recorder = CurveRecorder(dynamics, seeds, budget, curve, phase, curve_purpose)
-    policy = algorithm.train(lanes, seeds, budget, recorder)
+    with closing(make_lanes(dynamics, purpose, seeds, max(1, algorithm.lanes))) as lanes:
+        policy = algorithm.train(lanes, seeds, budget, recorder)
     return TrainingRun(
         policy,
         recorder.curve(),

@@ -128,6 +128,17 @@ def test_uncommitted_changes_and_hopeless_designs_are_limitations(tmp_path):
     assert "could not have been significant whatever the data: with n = 3 the smallest attainable p" in text
 
 
+def test_external_environments_are_described_with_their_limitations(tmp_path):
+    warning = "Equal reset seeds and actions gave different episodes."
+    size = {"observation_shape": [3], "actions": "2 real numbers", "horizon": 90, "warnings": [warning]}
+    write_study(tmp_path, small_document(), sizes=size)
+    results = read_study_results("interview", tmp_path, SETTINGS)
+    write_paper(PaperSettings(), [results], {}, TEMPLATES, tmp_path)
+    text = " ".join(bare((tmp_path / "report/paper.md").read_text()).split())
+    assert "an action is [2 real numbers], and an episode has at most [90] steps." in text
+    assert warning in text.partition("# Limitations")[2]
+
+
 def test_the_checklist_shows_what_is_missing(tmp_path):
     path = tmp_path / "provenance/checklist.json"
     items = [

@@ -92,7 +92,10 @@ class Recorder(Protocol):
 
 
 class Algorithm(Protocol):
-    """A frozen dataclass of hyper-parameters that can be trained on several seeds at once."""
+    """A frozen dataclass of hyper-parameters that can be trained on several seeds at once.
+
+    One that also chooses actions that are arrays (``Spec.action_array``) says so by ``array_actions = True``.
+    """
 
     lanes: int
     """Training episodes side by side per seed; 0 where nothing is learned."""

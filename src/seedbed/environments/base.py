@@ -27,18 +27,32 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class ActionArray:
+    """Actions that are arrays: float for continuous ones, int64 for several discrete choices at once.
+
+    Args:
+        low, high: bounds per entry, both included, of the action's shape and type.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
 class Spec:
     """The shapes an environment works in.
 
     Args:
         observation_low, observation_high: bounds per entry, float32 arrays of the observation's shape.
-        actions: number of discrete actions.
+        actions: number of discrete actions; 0 where an action is an array.
         horizon: the largest step limit of any episode; the length of a noise tape.
         initial_noise, step_noise: numbers drawn for an episode's start (k0) and for each of its steps (k).
         facts: what ``step`` reports.
         success: name of a boolean fact; an episode succeeds if it holds at a terminated step.
         masked: whether ``action_mask`` forbids anything.
         agents: number of agents; None for one agent without an agent axis.
+        action_array: bounds of actions that are arrays; None for discrete actions.
+        truncated_success: whether ``success`` also counts at a truncated step.
     """
 
     observation_low: np.ndarray
@@ -51,6 +65,13 @@ class Spec:
     success: str | None = None
     masked: bool = False
     agents: int | None = None
+    action_array: ActionArray | None = None
+    truncated_success: bool = False
+
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        """Shape of one action; () for discrete ones."""
+        return () if self.action_array is None else self.action_array.low.shape
 
     @property
     def observation_shape(self) -> tuple[int, ...]:

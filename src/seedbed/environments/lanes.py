@@ -6,11 +6,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from seedbed.artifacts import SeedbedError
 from seedbed.environments.base import Dynamics, Spec
 from seedbed.seeding import Purpose, streams
 
 DRAWN_AHEAD = 128
 """Episodes whose noise is drawn at once."""
+
+
+class EpisodeError(SeedbedError):
+    """An episode went wrong; the message names seed, episode and step."""
 
 
 class LaneStep(NamedTuple):
@@ -40,6 +45,14 @@ class LaneStep(NamedTuple):
     """name -> [S, L]"""
 
 
+def succeeded(step: LaneStep, spec: Spec) -> np.ndarray:
+    """Whether each lane's episode ended in success with this step, [S, L] bool."""
+    if spec.success is None:
+        return np.zeros_like(step.terminated)
+    ended = step.terminated | step.truncated if spec.truncated_success else step.terminated
+    return ended & step.facts[spec.success]
+
+
 class Lanes(Protocol):
     """S seeds x L lanes of one environment; the next episode starts where one ends."""
 
@@ -56,8 +69,45 @@ class Lanes(Protocol):
     """[S, L] int64: the episode each lane is in"""
 
     def step(self, action: np.ndarray) -> LaneStep:
-        """Take actions [S, L] in the environment's units."""
+        """Take actions [S, L, *action_shape] in the environment's units."""
         ...
+
+    def close(self) -> None:
+        """Release what the environment holds, such as processes; no step is taken afterwards."""
+        ...
+
+
+class ExternalEnvironment(Protocol):
+    """An environment that is no pure dynamics but makes its own lanes."""
+
+    spec: Spec
+
+    def make_lanes(
+        self, purpose: Purpose, seeds: Sequence[int], lanes: int, episodes: int | Sequence[int] | None = None
+    ) -> Lanes:
+        """See ``make_lanes``."""
+        ...
+
+    def content_checksums(self) -> dict[str, str]:
+        """See ``Dynamics.content_checksums``."""
+        ...
+
+    def warnings(self) -> list[str]:
+        """What limits conclusions from its episodes, as sentences; tried out before a study runs."""
+        ...
+
+
+def make_lanes(
+    environment: Dynamics | ExternalEnvironment,
+    purpose: Purpose,
+    seeds: Sequence[int],
+    lanes: int,
+    episodes: int | Sequence[int] | None = None,
+) -> Lanes:
+    """Lanes of any environment, by its own ``make_lanes`` if it has one; arguments as ``DynamicsLanes``."""
+    if hasattr(environment, "make_lanes"):
+        return environment.make_lanes(purpose, seeds, lanes, episodes)
+    return DynamicsLanes(environment, purpose, seeds, lanes, episodes)
 
 
 class DynamicsLanes:
@@ -108,6 +158,9 @@ class DynamicsLanes:
         self._limit = dynamics.limit(self.state)
         self.observation = dynamics.observe(self.state)
         self.mask = dynamics.action_mask(self.state) if self.spec.masked else None
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def _begin(self, row: int, lane: int) -> None:
         episode = int(self._upcoming[row])

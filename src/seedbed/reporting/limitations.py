@@ -35,6 +35,7 @@ def limitations(results: StudyResults) -> list[Claim]:
     found = [
         *_few_seeds(results),
         *_missing_runs(results),
+        *_environments(results),
         *(claim for environment in results.study.environments for claim in _tests(results, environment)),
         *(claim for environment in results.study.environments for claim in _censoring(results, environment)),
         *_code(results.runs),
@@ -78,6 +79,16 @@ def _missing_runs(results: StudyResults) -> Iterator[Claim]:
             f"{titles[label]} in {titles[environment]} has no value of the primary metric for "
             f"{several(part.seed.nunique(), 'seed')}: {one_line(status)}."
         )
+
+
+def _environments(results: StudyResults) -> Iterator[Claim]:
+    """What was found about environments before the study ran."""
+    for label, sizes in results.resolved["environments"].items():
+        for index, warning in enumerate(sizes.get("warnings", [])):
+            source = Source(
+                f"{results.study.name}/study.json", {"key": f"environments/{label}/warnings/{index}"}
+            )
+            yield _claim(f"In {titles_of(results)[label]}: {one_line(warning)}", source)
 
 
 def _tests(results: StudyResults, environment: str) -> Iterator[Claim]:

@@ -179,6 +179,7 @@ class _Section:
                     "name_code": Markdown(entry["name"].replace("`", "")),
                     "observation": observation,
                     "actions": self.declared(f"{key}/actions"),
+                    "discrete": isinstance(sizes["actions"], int),
                     "horizon": self.declared(f"{key}/horizon"),
                     "content": [
                         (part.replace("_", " "), Markdown(digest))
