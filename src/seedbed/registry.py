@@ -9,6 +9,7 @@ from seedbed.artifacts import SeedbedError
 ENVIRONMENTS = {
     "MockInterview": "seedbed.environments.interview:MockInterview",
     "CartPole": "seedbed.environments.cart_pole:CartPole",
+    "GoalGrid": "seedbed.environments.goal_grid:GoalGrid",
 }
 ALGORITHMS = {
     "random": "seedbed.algorithms.uniform_random:UniformRandom",
@@ -18,10 +19,12 @@ ALGORITHMS = {
     "planner_index": "seedbed.algorithms.planner_index:PlannerIndex",
     "ppo": "seedbed.algorithms.ppo:PPO",
     "dqn": "seedbed.algorithms.dqn:DQN",
+    "shortest_path": "seedbed.algorithms.shortest_path:ShortestPath",
 }
 METRICS = {
     "episodes": "seedbed.metrics.episodes:METRICS",
     "interview": "seedbed.metrics.interview:METRICS",
+    "goal": "seedbed.metrics.goal:METRICS",
 }
 
 
