@@ -228,7 +228,7 @@ BLOCKS = [[1007], [1007, 1001], [1001, 1007], [1002, 1007, 1001], [1001, 1002, 1
     "name, budget, changes",
     [
         ("GoalGrid", 1600, {}),
-        ("CartPole", 600, {"lanes": 1}),
+        ("CartPole", 200, {"lanes": 1}),
         ("tiny", 800, {"lanes": 5}),
         pytest.param("GoalGrid", 40_000, {}, marks=pytest.mark.slow),
         pytest.param("GoalGrid", 8000, {"lanes": 1, "activation": "relu"}, marks=pytest.mark.slow),
@@ -258,3 +258,23 @@ def lower_bound(values):
 def mean_of(column, policy, dynamics, episodes):
     table = evaluate(policy, dynamics, Purpose.TUNING, episodes, lanes=episodes).episodes
     return table.groupby("seed")[column].mean().to_numpy()
+
+
+def test_it_learns_the_small_interview():
+    dynamics, seeds = MockInterview("tiny"), [1001, 1002, 1003, 1004, 1005]
+    random = mean_of("return", UniformRandomPolicy([1000], dynamics), dynamics, 500).item()
+    kinds = [kind for kind, rule in HEURISTICS.items() if not {"most_effective", "likeliest"} & set(rule)]
+    options = {"relief_frustration": 0.4}
+    rules = [FixedHeuristicPolicy([1000], dynamics, {"kind": kind, **options}) for kind in kinds]
+    best = max(mean_of("return", rule, dynamics, 500).item() for rule in rules)
+    policy = train(A2C(), dynamics, seeds, 16_000, None).policy.in_mode("sampled")
+    assert lower_bound(mean_of("return", policy, dynamics, 100)) > random + 0.2 * (best - random)
+
+
+def test_it_learns_to_reach_goals():
+    rooms = "\n".join(["....#....", "....#....", "....+....", "....#....", "....#...."])
+    dynamics = GoalGrid(map=rooms, horizon=30, minimum_distance=4)
+    random = mean_of("success", UniformRandomPolicy([1000], dynamics), dynamics, 500).item()
+    policy = train(A2C(), dynamics, [1001, 1002, 1003, 1004, 1005], 48_000, None).policy.in_mode("sampled")
+    assert random < 0.2
+    assert lower_bound(mean_of("success", policy, dynamics, 100)) > 0.5

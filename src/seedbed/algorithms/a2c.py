@@ -34,7 +34,7 @@ class A2C:
     update_every: int = Field(
         4, ge=1, description="Steps of each lane whose gradients are summed for one update (paper: t_max, 5)."
     )
-    learning_rate: float = Field(1e-3, gt=0, description="Adam's step size (the paper has RMSProp).")
+    learning_rate: float = Field(3e-3, gt=0, description="Adam's step size (the paper has RMSProp).")
     anneal_learning_rate: bool = Field(
         True, description="Lower the step size linearly to 0 over the budget (paper, section 8)."
     )
