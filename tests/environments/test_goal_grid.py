@@ -1,9 +1,12 @@
 """The goal grid: small cases by hand, distances, rewards that telescope, maps that cannot be, difficulty."""
 
+import warnings
 from collections import deque
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -190,6 +193,13 @@ def test_observations_stay_within_their_bounds():
         seen = lanes.step(generator.integers(0, 5, (1, 8192))).final_observation
         assert (seen >= grid.spec.observation_low).all()
         assert (seen <= grid.spec.observation_high).all()
+
+
+def test_gymnasium_finds_no_fault():
+    environment = gymnasium.make("seedbed.environments.gymnasium_env:seedbed/GoalGrid-v0", hold=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(environment.unwrapped)
 
 
 def test_the_default_is_hard_for_chance_and_solved_by_the_shortest_path():
