@@ -10,6 +10,7 @@ from seedbed.artifacts import SeedbedError
 ENVIRONMENTS = {
     "MockInterview": "seedbed.environments.interview:MockInterview",
     "CartPole": "seedbed.environments.cart_pole:CartPole",
+    "GoalGrid": "seedbed.environments.goal_grid:GoalGrid",
     "Gymnasium": "seedbed.environments.external:GymnasiumEnvironment",
     "GymnasiumVector": "seedbed.environments.external:VectorEnvironment",
 }
@@ -21,10 +22,13 @@ ALGORITHMS = {
     "planner_index": "seedbed.algorithms.planner_index:PlannerIndex",
     "ppo": "seedbed.algorithms.ppo:PPO",
     "dqn": "seedbed.algorithms.dqn:DQN",
+    "a2c": "seedbed.algorithms.a2c:A2C",
+    "shortest_path": "seedbed.algorithms.shortest_path:ShortestPath",
 }
 METRICS = {
     "episodes": "seedbed.metrics.episodes:METRICS",
     "interview": "seedbed.metrics.interview:METRICS",
+    "goal": "seedbed.metrics.goal:METRICS",
 }
 
 

@@ -174,12 +174,27 @@ class Learner:
         slopes = torch.autograd.grad(loss, self._leaves)
         with torch.no_grad():
             torch._foreach_copy_(self._slopes, slopes)
-            if self.max_gradient_norm is not None:
-                norm = torch.linalg.vector_norm(self.gradients, dim=1, keepdim=True)
-                self.gradients.mul_((self.max_gradient_norm / (norm + 1e-6)).clamp_(max=1.0))
-            self._steps += 1
-            torch._fused_adam_(
-                [self.parameters], [self.gradients], [self._mean], [self._variance], [], [self._steps],
-                lr=self.learning_rate, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=self.epsilon,
-                amsgrad=False, maximize=False,
-            )  # fmt: skip
+        self._descend()
+
+    def accumulate(self, loss: torch.Tensor) -> None:
+        """Add the gradients of a scalar loss to those that ``descend`` will follow."""
+        slopes = torch.autograd.grad(loss, self._leaves)
+        with torch.no_grad():
+            torch._foreach_add_(self._slopes, slopes)
+
+    def descend(self) -> None:
+        """One Adam step down the accumulated gradients, clipped per seed; then there are none."""
+        self._descend()
+        self.gradients.zero_()
+
+    @torch.no_grad()
+    def _descend(self) -> None:
+        if self.max_gradient_norm is not None:
+            norm = torch.linalg.vector_norm(self.gradients, dim=1, keepdim=True)
+            self.gradients.mul_((self.max_gradient_norm / (norm + 1e-6)).clamp_(max=1.0))
+        self._steps += 1
+        torch._fused_adam_(
+            [self.parameters], [self.gradients], [self._mean], [self._variance], [], [self._steps],
+            lr=self.learning_rate, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=self.epsilon,
+            amsgrad=False, maximize=False,
+        )  # fmt: skip

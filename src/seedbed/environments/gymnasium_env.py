@@ -16,6 +16,7 @@ from seedbed.environments.base import Dynamics
 NAMES = {
     "seedbed/MockInterview-v0": "MockInterview",
     "seedbed/CartPole-v0": "CartPole",
+    "seedbed/GoalGrid-v0": "GoalGrid",
 }
 """Gymnasium id -> registered environment."""
 
