@@ -271,7 +271,7 @@ class StatisticsSettings(_Model):
 class PaperSettings(_Model):
     """What the paper says of itself."""
 
-    title: str = "Seedbed report"
+    title: str | None = Field(None, description="Title; the studies' titles if absent.")
     authors: list[str] = []
 
 

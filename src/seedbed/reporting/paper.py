@@ -77,7 +77,7 @@ def paper_text(
     ]
     items = read_json(checklist) if checklist and Path(checklist).is_file() else None
     return environment.get_template("paper.md").render(
-        title=_quoted(paper.title),
+        title=_quoted(paper.title or "; ".join(results.study.title for results in studies)),
         authors=Markdown("[" + ", ".join(_quoted(name) for name in paper.authors) + "]"),
         abstract=[paragraph for section in sections for paragraph in section["abstract"]],
         studies=sections,
