@@ -117,3 +117,13 @@ def test_bits_do_not_depend_on_the_number_of_lanes_in_eights(outputs):
         whole = network(learner.layers["net"], x)
         for lanes in (8, 16, 24, 40, 96, 136):
             assert torch.equal(network(learner.layers["net"], x[:, :lanes]), whole[:, :lanes])
+
+
+@pytest.mark.parametrize("name", ["ppo", "dqn", "a2c"])
+def test_widths_that_would_cost_exactness_are_refused(name):
+    from seedbed.artifacts import SeedbedError
+    from seedbed.registry import ALGORITHMS, make
+
+    make(name, {"hidden": [17], "activation": "relu"}, ALGORITHMS, "algorithm")
+    with pytest.raises(SeedbedError, match="multiples of 16"):
+        make(name, {"hidden": [16, 17], "activation": "tanh"}, ALGORITHMS, "algorithm")

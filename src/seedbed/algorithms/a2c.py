@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
 from seedbed.algorithms.categorical_policy import CategoricalPolicy
-from seedbed.algorithms.networks import ALIGNMENT, Learner, StackedMLP
+from seedbed.algorithms.networks import Learner, StackedMLP, check_widths
 from seedbed.algorithms.sampling import inverse_cdf, log_probability_and_entropy, mask_logits
 from seedbed.environments.lanes import Lanes, LaneStep
 from seedbed.seeding import BlockStreams, Purpose
@@ -54,11 +54,7 @@ class A2C:
 
     @model_validator(mode="after")
     def _exact(self):
-        if self.activation != "relu" and any(width % ALIGNMENT for width in self.hidden):
-            raise ValueError(
-                f"hidden {self.hidden}: with {self.activation} the widths must be multiples of {ALIGNMENT}, "
-                f"or a seed's last bits would depend on the seeds beside it."
-            )
+        check_widths(self.hidden, self.activation)
         return self
 
     def train(self, lanes: Lanes, seeds: Sequence[int], budget: int, recorder: Recorder) -> CategoricalPolicy:

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
-from seedbed.algorithms.networks import ALIGNMENT, Learner
+from seedbed.algorithms.networks import Learner, check_widths
 from seedbed.algorithms.q_policy import QNetwork, QPolicy, epsilon_greedy, masked_argmax
 from seedbed.algorithms.replay import Replay
 from seedbed.environments.lanes import Lanes
@@ -87,11 +87,7 @@ class DQN:
             raise ValueError(
                 f"steps_per_update ({self.steps_per_update}) must be a multiple of lanes ({self.lanes})."
             )
-        if self.activation != "relu" and any(width % ALIGNMENT for width in self.hidden):
-            raise ValueError(
-                f"hidden {self.hidden}: with {self.activation} the widths must be multiples of {ALIGNMENT}, "
-                f"or a seed's last bits would depend on the seeds beside it."
-            )
+        check_widths(self.hidden, self.activation)
         return self
 
     def train(self, lanes: Lanes, seeds: Sequence[int], budget: int, recorder: Recorder) -> QPolicy:

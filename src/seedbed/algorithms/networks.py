@@ -64,6 +64,22 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
+def check_widths(hidden: Sequence[int], activation: str) -> None:
+    """Refuse hidden widths with which a seed's bits would depend on the seeds beside it.
+
+    torch rounds sigmoid, tanh and silu otherwise at the end of an array than inside, where a width is no
+    multiple of the vector's.
+
+    Raises:
+        ValueError: names the widths.
+    """
+    if activation != "relu" and any(width % ALIGNMENT for width in hidden):
+        raise ValueError(
+            f"hidden {tuple(hidden)}: with {activation} the widths must be multiples of {ALIGNMENT}, "
+            f"or a seed's last bits would depend on the seeds beside it."
+        )
+
+
 class StackedMLP:
     """The shape of S perceptrons of equal size; it holds no parameters.
 

@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
 from seedbed.algorithms.categorical_policy import CategoricalPolicy
-from seedbed.algorithms.networks import Learner, StackedMLP
+from seedbed.algorithms.networks import Learner, StackedMLP, check_widths
 from seedbed.algorithms.sampling import inverse_cdf, log_probability_and_entropy, mask_logits
 from seedbed.environments.lanes import Lanes
 from seedbed.seeding import BlockStreams, Purpose, stream
@@ -59,6 +59,11 @@ class PPO:
     activation: Literal["tanh", "relu", "silu"] = Field(
         "tanh", description="Function between the layers (tanh: paper, section 6.1)."
     )
+
+    @model_validator(mode="after")
+    def _consistent(self):
+        check_widths(self.hidden, self.activation)
+        return self
 
     def train(self, lanes: Lanes, seeds: Sequence[int], budget: int, recorder: Recorder) -> CategoricalPolicy:
         """Learn from ``budget`` environment steps per seed; see ``Algorithm.train``.
