@@ -376,7 +376,7 @@ def test_learning_does_not_depend_on_processes_or_other_seeds():
     from seedbed.algorithms.ppo import PPO
     from seedbed.training import CurvePlan, train
 
-    ppo, curve = PPO(lanes=4, rollout=16, hidden=(8,)), CurvePlan(128, 3, 3)
+    ppo, curve = PPO(lanes=4, rollout=16, hidden=(16,)), CurvePlan(128, 3, 3)
 
     def learned(seeds, **arguments):
         return train(ppo, GymnasiumEnvironment("CartPole-v1", **arguments), seeds, 256, curve)
