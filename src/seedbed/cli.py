@@ -1,6 +1,7 @@
 """The verbs: ``seedbed VERB``. Each is a thin face on a function of the package, with the same arguments."""
 
 import argparse
+import functools
 import json
 import sys
 from pathlib import Path
@@ -42,6 +43,21 @@ def schema(args: argparse.Namespace) -> int:
     return 0
 
 
+def evaluate(args: argparse.Namespace) -> int:
+    """Evaluate one policy on a fixed set of episodes; print one line of JSON."""
+    from seedbed.evaluating.run import Request, evaluate_policy, nested
+    from seedbed.evaluating.summary import describe
+
+    given = {name: value for name, value in vars(args).items() if name != "function"}
+    for name in ("policy_arguments", "environment_arguments"):
+        given[name] = nested(given[name])
+    summary = evaluate_policy(Request(**given))
+    if "skipped" not in summary:
+        print(describe(summary), file=sys.stderr)
+    print(json.dumps(summary, allow_nan=False))
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="seedbed", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB")
@@ -58,7 +74,60 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument("--checksums", type=Path, default=Path("results/provenance/checksums.sha256"))
     added.add_argument("--root", type=Path, default=Path(), help="folder that the paths start from")
     verb(schema)
+    _evaluate_arguments(verb(evaluate))
     return parser
+
+
+def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of ``evaluating.run.Request``, under the same names but for plurals."""
+    add = parser.add_argument
+    add(
+        "--policy",
+        required=True,
+        help="name of an algorithm that learns nothing, file, or package.module:Name",
+    )
+    add("--policy-argument", dest="policy_arguments", metavar="KEY=VALUE", action="append", default=[])
+    add("--environment", required=True, help="registered name, Gymnasium id, or package.module:Name")
+    add(
+        "--environment-argument",
+        dest="environment_arguments",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="value in JSON or YAML; a dot leads into a mapping: kwargs.g=9.8",
+    )
+    add("--episodes", type=int, default=100, help="number of episodes per seed (default: 100)")
+    add("--seed", dest="seeds", type=int, nargs="+", help="training seeds (default: the file's, or else 0)")
+    add("--seed-offset", type=int, default=0, help="number of the first episode (default: 0)")
+    add(
+        "--reset-seeds",
+        action="store_true",
+        help="episode k is reset with the plain seed k, for every --seed",
+    )
+    add(
+        "--lanes",
+        type=int,
+        default=1,
+        help="episodes side by side; changes speed, never a result (default: 1)",
+    )
+    mode = parser.add_mutually_exclusive_group()
+    add_mode = functools.partial(mode.add_argument, dest="mode", action="store_const")
+    add_mode("--greedy", const="greedy", help="the likeliest or best action (default where the policy can)")
+    add_mode("--sampled", const="sampled", help="actions as drawn in training")
+    add("--max-steps", type=int, help="step limit in place of the environment's own")
+    add(
+        "--device",
+        choices=("cpu", "cuda", "auto"),
+        default="cpu",
+        help="where networks compute (default: cpu)",
+    )
+    add(
+        "--optional-device",
+        action="store_true",
+        help='without that device print {"skipped": ...}, exit with 0',
+    )
+    add("--output", type=Path, help="write the episode table (.parquet) or the printed line (.json)")
+    add("--dump-trajectory", type=Path, help="write one line of JSON per step (.jsonl)")
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ ENVIRONMENTS = {
     "GymnasiumVector": "seedbed.environments.external:VectorEnvironment",
 }
 ALGORITHMS = {
+    "constant": "seedbed.algorithms.constant:Constant",
     "random": "seedbed.algorithms.uniform_random:UniformRandom",
     "rule_based": "seedbed.algorithms.interview_rules:RuleBased",
     "rule_based_fixed": "seedbed.algorithms.interview_rules:RuleBasedFixed",

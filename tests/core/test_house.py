@@ -16,7 +16,7 @@ FLOORS = (
     {"evaluation"},
     {"training", "metrics"},
     {"statistics", "resolution"},
-    {"figures"},
+    {"figures", "evaluating"},
     {"reporting"},
     {"cli"},
 )
