@@ -81,51 +81,28 @@ def _parser() -> argparse.ArgumentParser:
 def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of ``evaluating.run.Request``, under the same names but for plurals."""
     add = parser.add_argument
-    add(
-        "--policy",
-        required=True,
-        help="name of an algorithm that learns nothing, file, or package.module:Name",
-    )
-    add("--policy-argument", dest="policy_arguments", metavar="KEY=VALUE", action="append", default=[])
+    add("--policy", required=True, help="registered name, file, or package.module:Name")
+    pairs = {"metavar": "KEY=VALUE", "action": "append", "default": []}
+    add("--policy-argument", dest="policy_arguments", **pairs, help="as for --environment-argument")
     add("--environment", required=True, help="registered name, Gymnasium id, or package.module:Name")
     add(
         "--environment-argument",
         dest="environment_arguments",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
+        **pairs,
         help="value in JSON or YAML; a dot leads into a mapping: kwargs.g=9.8",
     )
     add("--episodes", type=int, default=100, help="number of episodes per seed (default: 100)")
     add("--seed", dest="seeds", type=int, nargs="+", help="training seeds (default: the file's, or else 0)")
     add("--seed-offset", type=int, default=0, help="number of the first episode (default: 0)")
-    add(
-        "--reset-seeds",
-        action="store_true",
-        help="episode k is reset with the plain seed k, for every --seed",
-    )
-    add(
-        "--lanes",
-        type=int,
-        default=1,
-        help="episodes side by side; changes speed, never a result (default: 1)",
-    )
+    add("--reset-seeds", action="store_true", help="episode k is reset with the plain seed k")
+    add("--lanes", type=int, default=1, help="episodes side by side, for speed alone (default: 1)")
     mode = parser.add_mutually_exclusive_group()
     add_mode = functools.partial(mode.add_argument, dest="mode", action="store_const")
     add_mode("--greedy", const="greedy", help="the likeliest or best action (default where the policy can)")
     add_mode("--sampled", const="sampled", help="actions as drawn in training")
     add("--max-steps", type=int, help="step limit in place of the environment's own")
-    add(
-        "--device",
-        choices=("cpu", "cuda", "auto"),
-        default="cpu",
-        help="where networks compute (default: cpu)",
-    )
-    add(
-        "--optional-device",
-        action="store_true",
-        help='without that device print {"skipped": ...}, exit with 0',
-    )
+    add("--device", choices=("cpu", "cuda", "auto"), default="cpu", help="of networks (default: cpu)")
+    add("--optional-device", action="store_true", help='without a GPU print {"skipped": ...} and succeed')
     add("--output", type=Path, help="write the episode table (.parquet) or the printed line (.json)")
     add("--dump-trajectory", type=Path, help="write one line of JSON per step (.jsonl)")
 

@@ -111,7 +111,7 @@ class Evaluation(NamedTuple):
     decisions: int
     """Decisions the policy took, over all seeds."""
     fingerprints: np.ndarray | None
-    """[S, E] uint64, equal where observations acted on, actions, rewards and ends are; None unless asked for."""
+    """[S, E] uint64, equal where observations acted on, actions, rewards and ends are; None unless asked."""
 
 
 def evaluate(

@@ -59,11 +59,8 @@ def _allowed(action: float | list, dynamics: Dynamics) -> np.ndarray:
         given = np.broadcast_to(given.ravel(), array.low.shape)
     taken = given.astype(array.low.dtype)
     whole = array.low.dtype.kind != "i" or (taken == given).all()
-    if (
-        given.shape != array.low.shape
-        or not whole
-        or not ((taken >= array.low) & (taken <= array.high)).all()
-    ):
+    within = given.shape == array.low.shape and ((taken >= array.low) & (taken <= array.high)).all()
+    if not (whole and within):
         raise ValueError(
             f"action is {action}; this environment's are {array.low.dtype} arrays of shape "
             f"{list(array.low.shape)} between {array.low.tolist()} and {array.high.tolist()}"
@@ -76,8 +73,8 @@ class Constant:
     """The same action at every step."""
 
     action: StrictInt | StrictFloat | list = Field(
-        description="Number of a discrete action; for an action that is an array, the array as a list (nested "
-        "as its shape), or one number for all its entries."
+        description="Number of a discrete action; where actions are arrays, the array as a list, or one "
+        "number for all its entries."
     )
 
     lanes: ClassVar[int] = 0

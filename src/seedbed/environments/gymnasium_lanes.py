@@ -99,8 +99,8 @@ class GymnasiumLanes:
         self._first_episode, self._end = first, None if count is None else first + count
         if self._mode is not AutoresetMode.DISABLED and (self._reset_seeds is not None or first):
             raise ValueError(
-                "Plain reset seeds need the autoreset mode DISABLED, and so does a first episode other than 0; "
-                f"in {self._mode.name} the environment seeds its episodes itself."
+                "Plain reset seeds need the autoreset mode DISABLED, and so does a first episode other than "
+                f"0; in {self._mode.name} the environment seeds its episodes itself."
             )
         if self._mode is AutoresetMode.NEXT_STEP and episodes is None:
             raise ValueError(

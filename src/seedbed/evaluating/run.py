@@ -46,8 +46,8 @@ class Request:
         reset_seeds: whether episode k is reset with the plain seed k, the same for every training seed.
         lanes: episodes side by side per seed; changes speed, never a result.
         mode: "greedy" or "sampled"; None for greedy where the policy has both.
-        device: where networks compute. "auto" takes a GPU if there is one that the policy can use. Only on the
-            CPU are the bits the same everywhere.
+        device: where networks compute; environments are on the CPU always. "auto" takes a GPU if there is one
+            and the policy has a network. Another device may give other last bits.
         optional_device: whether a missing GPU gives {"skipped": ...} in place of an error.
         output: for the episode table (.parquet) or the summary (.json).
         dump_trajectory: for one JSON object per step.
@@ -84,10 +84,11 @@ def evaluate_policy(request: Request) -> dict[str, Any]:
     """
     try:
         _check(request)
-        if request.device != "cpu" and (missing := _missing_device(request.device)):
+        if request.device == "cuda" and not _has_gpu():
+            missing = "There is no GPU here that torch can use."
             if request.optional_device:
                 return {"skipped": missing}
-            raise SeedbedError(f"--device cuda: {missing} Use --device cpu, or --optional-device to skip.")
+            raise SeedbedError(f"--device cuda: {missing} Use --device cpu, or skip with --optional-device.")
         return _evaluated(request)
     except SeedbedError as error:
         message = re.sub(r"\s*\n\s*", " ", str(error))
@@ -128,26 +129,19 @@ def _can_have_files(folder: Path) -> bool:
     return folder.is_dir() or (not folder.exists() and _can_have_files(folder.parent))
 
 
-def _missing_device(device: str) -> str | None:
-    """What is wrong with the GPU; None if it is there, or if nobody insists on it."""
-    if device == "auto":
-        return None
+def _has_gpu() -> bool:
     import torch
 
-    return None if torch.cuda.is_available() else "there is no GPU here that torch can use."
+    return torch.cuda.is_available()
 
 
 def _placed(policy: "Policy", device: str) -> tuple["Policy", str]:
     """The policy on a device, and which one it is."""
-    if device == "cpu" or (device == "auto" and not hasattr(policy, "on")):
-        return policy, "cpu"
-    if not hasattr(policy, "on"):
+    if device == "cuda" and not hasattr(policy, "on"):
         raise SeedbedError(
-            f"--device cuda: {type(policy).__name__} has no network that could compute there. Use --device cpu."
+            f"--device cuda: {type(policy).__name__} has no network to compute there. Use --device cpu."
         )
-    import torch
-
-    if not torch.cuda.is_available():
+    if device == "cpu" or not hasattr(policy, "on") or not _has_gpu():
         return policy, "cpu"
     return policy.on("cuda"), "cuda"
 
@@ -156,7 +150,8 @@ def _evaluated(request: Request) -> dict[str, Any]:
     environment, arguments, version = open_environment(
         request.environment, request.environment_arguments, request.max_steps
     )
-    opened = open_policy(request.policy, request.policy_arguments, environment, request.seeds)
+    seeds = None if request.seeds is None else sorted(request.seeds)
+    opened = open_policy(request.policy, request.policy_arguments, environment, seeds)
     mode = request.mode or opened.policy.modes[0]
     if mode not in opened.policy.modes:
         raise SeedbedError(
@@ -259,10 +254,16 @@ def nested(pairs: Iterable[str]) -> dict[str, Any]:
 
 def _read(text: str, pair: str) -> Any:
     try:
-        return json.loads(text)  # first, since 1e-3 is a number to JSON and a text to YAML
+        value = json.loads(text)  # first, since 1e-3 is a number to JSON and a text to YAML
     except json.JSONDecodeError:
-        pass
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise SeedbedError(f"'{pair}': the value is neither JSON nor YAML: {error}") from None
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SeedbedError(f"'{pair}': the value is neither JSON nor YAML: {error}") from None
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise SeedbedError(
+            f"'{pair}': {value} is nothing that JSON has; give a number, text or list."
+        ) from None
+    return value

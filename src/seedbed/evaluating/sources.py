@@ -47,7 +47,7 @@ def open_environment(name: str, arguments: dict[str, Any], max_steps: int | None
         name: a registered name comes first; another one is an environment of your own, a Gymnasium class or a
             Gymnasium id; for the latter two, arguments are those of the registered ``Gymnasium``.
         arguments: keyword arguments.
-        max_steps: step limit in place of the environment's own, for environments with the argument ``horizon``.
+        max_steps: step limit in place of the environment's own; it becomes the argument ``horizon``.
 
     Raises:
         SeedbedError: there is no such environment, it refuses an argument, or its step limit is fixed.
@@ -78,8 +78,8 @@ def open_environment(name: str, arguments: dict[str, Any], max_steps: int | None
         if "NameNotFound" in str(error):
             close = difflib.get_close_matches(name, ENVIRONMENTS, n=1)
             raise SeedbedError(
-                f"There is no environment '{name}'{f'; did you mean {close[0]}?' if close else ''}. Use one of "
-                f"{', '.join(sorted(ENVIRONMENTS))}, a Gymnasium id, or package.module:Name."
+                f"There is no environment '{name}'{f'; did you mean {close[0]}?' if close else '.'} "
+                f"Use one of {', '.join(sorted(ENVIRONMENTS))}, a Gymnasium id, or package.module:Name."
             ) from error
         raise
     return OpenedEnvironment(made, arguments, _version(made))
@@ -130,12 +130,12 @@ def open_policy(
     Args:
         source: registered name; a .safetensors file of Seedbed's; a file that ``policy_file`` reads; or
             package.module:Name of an algorithm of your own or of a function ``observation -> action``.
-        arguments: hyper-parameters; for a .safetensors file only "algorithm", which names the one that wrote it.
+        arguments: hyper-parameters; for a .safetensors file only "algorithm", the one that wrote it.
         environment: where it is to act.
         seeds: training seeds; None for all that a .safetensors file has, and for seed 0 otherwise.
 
     Raises:
-        SeedbedError: there is no such policy, it learns, it does not fit the environment, or it has no such seed.
+        SeedbedError: there is no such policy, it learns, does not fit the environment or lacks a seed.
     """
     if source not in ALGORITHMS and Path(source).suffix == ".safetensors":
         return _saved(source, arguments, environment, seeds)

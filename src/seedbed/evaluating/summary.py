@@ -22,11 +22,10 @@ def effective_episodes(fingerprints: np.ndarray) -> int:
     Args:
         fingerprints: [S, E], of a policy that draws no random numbers; see ``evaluation.Evaluation``.
     """
-    seeds, episodes = fingerprints.shape
     if (fingerprints == fingerprints[0, 0]).all():
         return 1
     same = (fingerprints == fingerprints[:, :1]).all(1)
-    return int(np.where(same, 1, episodes).sum())
+    return int(np.where(same, 1, fingerprints.shape[1]).sum())
 
 
 def summarise(episodes: "pd.DataFrame", n_eff: int, has_success: bool) -> dict[str, Any]:
@@ -41,8 +40,8 @@ def summarise(episodes: "pd.DataFrame", n_eff: int, has_success: bool) -> dict[s
         "episodes", "n_eff"; "success_rate" with its Wilson (1927) interval, None where episodes repeat each
         other; "median_steps_to_goal" and "steps_p50_success", the same number, in steps; "mean_return",
         "std_return" (n - 1), "return_mean_success", "return_mean_fail", undiscounted; "dist_at_end_p50",
-        median of the fact ``distance`` at the end; "terminated" and "truncated", numbers of episodes, of which
-        some may be both.
+        median of the fact ``distance`` at the end; "terminated" and "truncated", numbers of episodes, some
+        of which may be both.
 
     Raises:
         ValueError: the table has no rows.
