@@ -1,5 +1,6 @@
 """``seedbed evaluate``: what it prints, writes and refuses."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -222,6 +223,31 @@ def test_a_deterministic_run_is_one_episode():
     drawn = evaluate_policy(Request("random", "Gymnasium", {}, CORRIDOR, episodes=30))
     assert drawn["n_eff"] == 30
     assert evaluate_policy(Request("constant", "CartPole", {"action": 1}, episodes=30))["n_eff"] == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("CartPole", f"seedbed {importlib.metadata.version('seedbed')}"),
+        ("seedbed.environments.cart_pole:CartPole", f"seedbed {importlib.metadata.version('seedbed')}"),
+        ("CartPole-v1", f"gymnasium {gymnasium.__version__}"),
+        ("gymnasium.envs.classic_control.cartpole:CartPoleEnv", f"gymnasium {gymnasium.__version__}"),
+    ],
+)
+def test_environments_by_any_name_are_the_same_cart_pole(name, version):
+    """Plain reset seeds give all of them the same starts."""
+    summary = evaluate_policy(Request("constant", name, {"action": 0}, episodes=9, reset_seeds=True))
+    assert summary["environment_version"] == version
+    assert (summary["mean_return"], summary["n_eff"]) == (expected_return(), 9)
+
+
+def expected_return():
+    """Mean length of Gymnasium's own episodes, seeds 0-8, pushed left all the time."""
+    env, lengths = gymnasium.make("CartPole-v1"), []
+    for seed in range(9):
+        env.reset(seed=seed)
+        lengths.append(1 + next(t for t in range(500) if env.step(0)[2]))
+    return np.mean(lengths)
 
 
 def test_max_steps_truncates():
