@@ -96,6 +96,13 @@ class Corridor(gymnasium.Env):
         return np.array([self.cell], np.float32), -1.0, there, False, {"there": there}
 
 
+class Stubborn(CartPole):
+    """Takes a step limit and does not keep it."""
+
+    def __init__(self, horizon):
+        super().__init__()
+
+
 CORRIDOR = {"id": Corridor, "success": "there", "horizon": 20}
 
 
@@ -273,7 +280,15 @@ BAD = {
         ["--environment", "CartPole", "--policy", "shortest_path"],
         "goal grid only",
     ),
-    "a fixed limit": (["--environment", "CartPole", "--max-steps", 9], "its step limit is fixed"),
+    "a fixed limit": (
+        ["--environment", "CartPole", "--max-steps", 9],
+        "without it, the limit is fixed",
+    ),
+    "a limit that cannot be kept": (
+        ["--environment", f"{__name__}:Stubborn", "--max-steps", 9],
+        "in spite of",
+    ),
+    "a vector environment's limit": (["--environment", "GymnasiumVector", "--max-steps", 9], "kwargs.NAME"),
     "a file that is missing": (["--policy", "nowhere/policy.safetensors"], "is missing"),
     "another tool's file that is missing": (["--policy", "nowhere/model.zip"], "does not exist"),
     "an output of no known kind": (["--output", "table.csv"], ".parquet or .json"),

@@ -52,7 +52,7 @@ def open_environment(name: str, arguments: dict[str, Any], max_steps: int | None
     Raises:
         SeedbedError: there is no such environment, it refuses an argument, or its step limit is fixed.
     """
-    given, arguments = arguments, dict(arguments)
+    arguments = dict(arguments)
     if max_steps is not None:
         if "horizon" in arguments:
             raise SeedbedError(
@@ -70,10 +70,9 @@ def open_environment(name: str, arguments: dict[str, Any], max_steps: int | None
     try:
         made = make(registered, arguments, ENVIRONMENTS, "environment")
     except SeedbedError as error:
-        if max_steps is not None and _can_be_made(registered, given):
+        if max_steps is not None and "horizon" in str(error):
             raise SeedbedError(
-                f"--max-steps: the environment '{name}' has no argument 'horizon'; its step limit is fixed. "
-                f"Leave --max-steps out."
+                f"{error} (--max-steps is the argument 'horizon'; without it, the limit is fixed.)"
             ) from error
         if "NameNotFound" in str(error):
             close = difflib.get_close_matches(name, ENVIRONMENTS, n=1)
@@ -82,6 +81,11 @@ def open_environment(name: str, arguments: dict[str, Any], max_steps: int | None
                 f"Use one of {', '.join(sorted(ENVIRONMENTS))}, a Gymnasium id, or package.module:Name."
             ) from error
         raise
+    if max_steps is not None and made.spec.horizon > max_steps:
+        raise SeedbedError(
+            f"--max-steps: '{name}' has episodes of {made.spec.horizon} steps in spite of the argument "
+            f"horizon={max_steps}."
+        )
     return OpenedEnvironment(made, arguments, _version(made))
 
 
@@ -95,14 +99,6 @@ def _is_own(name: str) -> bool:
     if isinstance(found, type) and issubclass(found, gymnasium.Env):
         return False
     return hasattr(found, "draw") or hasattr(found, "make_lanes")
-
-
-def _can_be_made(name: str, arguments: dict[str, Any]) -> bool:
-    try:
-        make(name, arguments, ENVIRONMENTS, "environment")
-    except SeedbedError:
-        return False
-    return True
 
 
 def _version(environment: Dynamics | ExternalEnvironment) -> str | None:
