@@ -95,6 +95,7 @@ def test_any_other_number_is_another_fingerprint(row, column, other):
     differs = fold(before, [changed, action]) != expected
     assert differs.tolist() == (changed != observation).any(1).tolist()
     assert (fold(before, [observation, 1 - action]) != expected).all()
+    assert (fold(before, [observation[:, ::-1], action]) != expected).all()
     assert (fold(before + np.uint64(1), [observation, action]) != expected).all()
 
 

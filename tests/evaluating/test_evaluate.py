@@ -11,13 +11,11 @@ import pandas as pd
 import pytest
 import torch
 
-from seedbed import cli
 from seedbed.algorithms.categorical_policy import CategoricalPolicy
-from seedbed.algorithms.networks import StackedMLP
 from seedbed.artifacts import EPISODE_COLUMNS, SeedbedError, read_table
 from seedbed.environments.cart_pole import CartPole
 from seedbed.evaluating import run
-from seedbed.evaluating.run import Request, evaluate_policy, nested
+from seedbed.evaluating.run import Request, evaluate_policy
 from seedbed.evaluation import evaluate
 from seedbed.seeding import Purpose
 
@@ -56,29 +54,6 @@ SCHEMA = {
 """A change here is a new ``schema`` number: people's programs read these."""
 
 
-@pytest.fixture
-def seedbed(monkeypatch, capsys):
-    """Runs the verb: exit status, standard output, standard error."""
-
-    def called(*arguments):
-        monkeypatch.setattr(sys, "argv", ["seedbed", "evaluate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code, *capsys.readouterr()
-
-    return called
-
-
-@pytest.fixture
-def policy_file(tmp_path):
-    """Two seeds of a small untrained network for CartPole."""
-    sizes = [4, 8, 2]
-    weights = np.random.default_rng(0).normal(size=(2, StackedMLP(sizes, "tanh").size))
-    policy = CategoricalPolicy([3, 5], sizes, "tanh", torch.tensor(weights, dtype=torch.float32))
-    policy.save(tmp_path / "policy.safetensors")
-    return tmp_path / "policy.safetensors"
-
-
 class Corridor(gymnasium.Env):
     """Five cells; action 1 leads right, to success in the last one. Nothing is random."""
 
@@ -94,13 +69,6 @@ class Corridor(gymnasium.Env):
         self.cell += int(action)
         there = self.cell == 4
         return np.array([self.cell], np.float32), -1.0, there, False, {"there": there}
-
-
-class Stubborn(CartPole):
-    """Takes a step limit and does not keep it."""
-
-    def __init__(self, horizon):
-        super().__init__()
 
 
 CORRIDOR = {"id": Corridor, "success": "there", "horizon": 20}
@@ -263,92 +231,6 @@ def test_max_steps_truncates():
     assert summary["mean_return"] == pytest.approx(-0.07)
 
 
-BAD = {
-    "no lane": (["--lanes", 0], "--lanes is 0"),
-    "no episode": (["--episodes", 0], "--episodes is 0"),
-    "an offset before the first": (["--seed-offset", -1], "--seed-offset is -1"),
-    "a seed twice": (["--seed", 1, 1], "give each seed once"),
-    "a mode it has not": (["--greedy"], "acts sampled only"),
-    "an unknown argument": (["--environment-argument", "horizom=9"], "horizom"),
-    "an argument twice": (["--environment-argument", "a=1", "--environment-argument", "a=2"], "already has"),
-    "no pair": (["--policy-argument", "action"], "no KEY=VALUE"),
-    "a limit twice": (["--max-steps", 9, "--environment-argument", "horizon=9"], "give one of them"),
-    "an unknown environment": (["--environment", "GoalGird"], "did you mean GoalGrid?"),
-    "an unknown policy": (["--policy", "rendom"], "There is no algorithm 'rendom'"),
-    "a learner": (["--policy", "ppo"], "comes out of training"),
-    "another environment's policy": (
-        ["--environment", "CartPole", "--policy", "shortest_path"],
-        "goal grid only",
-    ),
-    "a fixed limit": (
-        ["--environment", "CartPole", "--max-steps", 9],
-        "without it, the limit is fixed",
-    ),
-    "a limit that cannot be kept": (
-        ["--environment", f"{__name__}:Stubborn", "--max-steps", 9],
-        "in spite of",
-    ),
-    "a vector environment's limit": (["--environment", "GymnasiumVector", "--max-steps", 9], "kwargs.NAME"),
-    "a file that is missing": (["--policy", "nowhere/policy.safetensors"], "is missing"),
-    "another tool's file that is missing": (["--policy", "nowhere/model.zip"], "does not exist"),
-    "an output of no known kind": (["--output", "table.csv"], ".parquet or .json"),
-    "an output that is a folder's file": (["--output", "/dev/null/a.json"], "no file can be written"),
-    "a device for nothing": (["--optional-device"], "goes with --device cuda"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
-def test_what_cannot_be_is_refused(seedbed, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    given = {"--policy": "random", "--environment": "GoalGrid", "--output": "out.json"}
-    for flag in given.keys() & set(arguments):
-        del given[flag]
-    status, out, err = seedbed(*(part for pair in given.items() for part in pair), *arguments)
-    assert (status, out) == (1, "")
-    first, *rest = err.splitlines()
-    assert first.startswith("Error: ")
-    assert message in first
-    if rest:  # an argument that is no pair leaves nothing to be reproduced
-        configuration = json.loads(rest[-1].removeprefix("Configuration: "))
-        assert configuration["episodes"] == (0 if "--episodes" in arguments else 100)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_greedy_and_sampled_exclude_each_other(seedbed):
-    status, _, err = seedbed("--policy", "random", "--environment", "CartPole", "--greedy", "--sampled")
-    assert status == 2
-    assert "not allowed with argument --greedy" in err
-
-
-def test_a_files_seeds_are_named(seedbed, policy_file):
-    status, _, err = seedbed("--policy", policy_file, "--environment", "CartPole", "--seed", 4)
-    assert status == 1
-    assert "has the seeds [3, 5], not [4]" in err
-
-
-def test_a_file_that_does_not_fit_or_is_none_is_refused(seedbed, policy_file, tmp_path):
-    status, _, err = seedbed("--policy", policy_file, "--environment", "GoalGrid")
-    assert status == 1
-    assert "was trained on 4 observed numbers and 2 actions" in err
-    torn = tmp_path / "torn.safetensors"
-    torn.write_bytes(policy_file.read_bytes()[:50])
-    status, _, err = seedbed("--policy", torn, "--environment", "CartPole")
-    assert status == 1
-    assert "not a readable safetensors file" in err
-
-
-def test_a_policy_that_fails_is_named_and_leaves_nothing(seedbed, tmp_path):
-    status, out, err = seedbed(
-        *("--policy", "constant", "--policy-argument", "action=20", "--environment", "MockInterview"),
-        *("--environment-argument", "preset=tiny", "--environment-argument", "content_cap=0.1"),
-        *("--output", tmp_path / "a.json", "--dump-trajectory", tmp_path / "b.jsonl"),
-    )
-    assert (status, out) == (1, "")
-    assert "action mask forbids action 20" in err
-    assert "episodes [0], steps" in err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_without_a_gpu(seedbed, monkeypatch, policy_file):
     monkeypatch.setattr(run, "_has_gpu", lambda: False)
     given = ["--policy", policy_file, "--environment", "CartPole", "--episodes", 2]
@@ -376,21 +258,6 @@ def test_a_network_acts_on_a_gpu_as_on_the_cpu(policy_file):
     )
     assert other["device"] == "cuda"
     assert other["mean_return"] == pytest.approx(one["mean_return"], rel=0.05)
-
-
-def test_arguments_are_json_or_yaml_and_dots_lead_inwards():
-    assert nested(["a=1e-3", "b.c=[1, 2]", "b.d=true", "name=PPO", "text=", "list=[x, y]"]) == {
-        "a": 0.001,
-        "b": {"c": [1, 2], "d": True},
-        "name": "PPO",
-        "text": None,
-        "list": ["x", "y"],
-    }
-    for pair in ("a", "=1", "a.=1", ".a=1", "a=[1", "a=NaN", "a=2020-01-01"):
-        with pytest.raises(SeedbedError, match="'"):
-            nested([pair])
-    with pytest.raises(SeedbedError, match="'a' already has a value"):
-        nested(["a=1", "a.b=2"])
 
 
 def test_a_random_policy_needs_no_torch():
