@@ -92,7 +92,9 @@ def _warnings(environment: Dynamics | ExternalEnvironment, key: str) -> list[str
 def _check_metrics(study: Study) -> None:
     known = {metric.name for name in study.metrics for metric in load(name, METRICS, "metric set")}
     plan = study.statistics
-    unknown = sorted({*plan.primary.values(), *plan.secondary} - known)
+    efficiency = plan.sample_efficiency
+    followed = [efficiency.metric, *efficiency.also] if efficiency else []
+    unknown = sorted({*plan.primary.values(), *plan.secondary, *followed} - known)
     if unknown:
         raise StudyError(
             f"studies/{study.name}.yaml: statistics: no metric {', '.join(unknown)} in the metric sets "

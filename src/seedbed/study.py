@@ -5,6 +5,7 @@ are checked here before anything is trained. Hyper-parameters are carried along:
 """
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -166,6 +167,27 @@ class EvaluationPlan(_Model):
     lanes: Count = Field(40, description="Episodes side by side per seed; changes speed, never a result.")
 
 
+class SampleEfficiency(_Model):
+    """What is reached after how many environment steps, between a floor and a ceiling that do not learn."""
+
+    metric: str = Field("return", description="Metric that is normalised between floor and ceiling.")
+    floor: str = Field(description="Label of the algorithm that scores 0.")
+    ceiling: str = Field(description="Label of the algorithm that scores 1.")
+    budgets: list[Count] = Field(min_length=1, description="Environment steps per seed, increasing.")
+    levels: list[Annotated[float, Field(gt=0, lt=1)]] = Field(
+        [0.8, 0.9], description="Shares of the way from floor to ceiling, increasing."
+    )
+    also: list[str] = Field([], description="Further metrics at the budgets, as they are.")
+
+    @model_validator(mode="after")
+    def _increasing(self) -> Self:
+        for name in ("budgets", "levels"):
+            values = getattr(self, name)
+            if any(later <= earlier for earlier, later in itertools.pairwise(values)):
+                raise ValueError(f"{name} must increase, got {values}")
+        return self
+
+
 class StatisticsPlan(_Model):
     """What is tested, declared before any data are seen."""
 
@@ -176,6 +198,9 @@ class StatisticsPlan(_Model):
     secondary: list[str] = Field([], description="Further metrics, corrected together.")
     baseline: str = Field(description="Label of the algorithm that all learners are tested against.")
     primary_correction: Literal["holm", "bonferroni"] = "holm"
+    sample_efficiency: SampleEfficiency | None = Field(
+        None, description="What is reached at fixed budgets, and the steps that fixed levels take."
+    )
 
 
 class Study(_Model):
@@ -218,6 +243,9 @@ class Study(_Model):
             _members(named, self.environments, f"algorithms.{label}: environment")
         plan = self.statistics
         _members([plan.baseline], self.algorithms, "statistics.baseline: algorithm")
+        if plan.sample_efficiency is not None:
+            ends = [plan.sample_efficiency.floor, plan.sample_efficiency.ceiling]
+            _members(ends, self.algorithms, "statistics.sample_efficiency: algorithm")
         _members(plan.primary, self.environments, "statistics.primary: environment")
         lacking = sorted(set(self.environments) - set(plan.primary))
         if lacking:

@@ -9,6 +9,7 @@ from seedbed.artifacts import SCORE_COLUMNS, write_json, write_table
 from seedbed.metrics.base import load_metrics
 from seedbed.provenance.costs import COST_COLUMNS, costs
 from seedbed.statistics.plan import comparisons
+from seedbed.statistics.sample_efficiency import EFFICIENCY_COLUMNS, sample_efficiency
 from seedbed.statistics.study_tables import summarise
 from seedbed.study import StatisticsSettings, Study
 
@@ -129,6 +130,21 @@ def made_up_scores(study: Study, missing=()) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(SCORE_COLUMNS)
 
 
+def made_up_curves(study: Study) -> pd.DataFrame:
+    """Curves of every metric that rise from 0 to 10,000 steps; one point for what does not learn."""
+    parts = []
+    for environment in study.environments:
+        for index, label in enumerate(study.algorithms_in(environment)):
+            learns = study.algorithms[label].role == "learner"
+            for steps in (0, 5000, 10_000) if learns else (0,):
+                rows = {"environment": environment, "algorithm": label, "seed": study.seeds, "steps": steps}
+                values = index + steps / 1000 + 0.1 * np.array(study.seeds)
+                rows |= {"study": study.name, "policy_mode": "sampled", "value": values, "status": "ok"}
+                for name in load_metrics(study.metrics):
+                    parts.append(pd.DataFrame(rows | {"metric": name, "episodes": 50}))
+    return pd.concat(parts, ignore_index=True)
+
+
 def run_records(study: Study) -> list[dict]:
     """Run records of training and evaluation, blocks of four seeds."""
     records = []
@@ -198,6 +214,8 @@ def write_study(results: Path, document: dict, scores=None, hyperparameters=None
     summary, compared = _statistics(study, scores)
     write_table(folder / "statistics/summary.parquet", summary, {})
     write_table(folder / "statistics/comparisons.parquet", compared, {})
+    efficiency = sample_efficiency(made_up_curves(study), study.statistics.sample_efficiency)
+    write_table(folder / "statistics/sample_efficiency.parquet", efficiency, EFFICIENCY_COLUMNS)
     return study
 
 

@@ -205,6 +205,9 @@ class _Section:
             "pairs_id": Markdown(f"#tbl-{name}-pairs_{label}"),
             "claims": [self._said(claim) for claim in pairs],
             "secondary": Markdown("\n\n".join(self._table(tables[part]) for part in secondary)),
+            "efficiency": self._table(tables[f"efficiency_{label}"])
+            if f"efficiency_{label}" in tables
+            else "",
             "comparisons": self._table(tables[f"comparisons_{label}"]),
             "secondary_claims": [self._said(claim) for claim in claims(results, label, "secondary")],
             "modes": self._table(tables[f"modes_{label}"]),
