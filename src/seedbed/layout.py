@@ -12,7 +12,8 @@ TRAINED = ("policy.safetensors", "curve.parquet", "training.parquet", "diagnosti
 EVALUATED = ("episodes.parquet", "steps.parquet", "evaluation.json")
 MEASURED = ("scores.parquet", "curve_scores.parquet", "costs.parquet")
 STUDY = ("study.json", "scores.parquet", "curve_scores.parquet", "costs.parquet")
-STATISTICS = ("summary", "comparisons", "curves", "incidence", "sample_efficiency")
+DRAWN = ("summary", "comparisons", "curves", "incidence")
+STATISTICS = (*DRAWN, "sample_efficiency")
 
 Blocks = Mapping[str, Mapping[str, Mapping[str, list[int]]]]
 """Environment label -> algorithm label -> block name -> training seeds."""
