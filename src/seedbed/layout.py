@@ -22,7 +22,9 @@ Blocks = Mapping[str, Mapping[str, Mapping[str, list[int]]]]
 def blocks(study: "Study", seeds_per_job: int) -> Blocks:
     """How a study's seeds are divided over jobs."""
     return {
-        environment: {name: study.blocks(name, seeds_per_job) for name in study.algorithms_in(environment)}
+        environment: {
+            name: study.blocks(environment, name, seeds_per_job) for name in study.algorithms_in(environment)
+        }
         for environment in study.environments
     }
 

@@ -11,7 +11,8 @@ from seedbed.environments.base import Dynamics, Spec
 from seedbed.environments.lanes import ExternalEnvironment
 from seedbed.layout import blocks
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, load, make
-from seedbed.study import Study, StudyError
+from seedbed.study import Study
+from seedbed.study_files import StudyError
 
 
 def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:

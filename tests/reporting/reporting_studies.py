@@ -103,7 +103,8 @@ def made_up_scores(study: Study, missing=()) -> pd.DataFrame:
     generator = np.random.default_rng(5)
     rows = []
     for environment in study.environments:
-        luck = generator.normal(size=len(study.seeds))
+        seeds = study.seeds_in(environment)
+        luck = generator.normal(size=len(seeds))
         for index, label in enumerate(study.algorithms_in(environment)):
             modes = ("greedy", "sampled") if study.algorithms[label].role == "learner" else ("greedy",)
             for mode in modes:
@@ -112,7 +113,7 @@ def made_up_scores(study: Study, missing=()) -> pd.DataFrame:
                     level = scale * (1 + 0.08 * ((3 * index + number) % 5 - 2))
                     values = level + scale * (0.02 * luck + 0.03 * generator.normal(size=len(luck)))
                     values = np.clip(values, 0, 1) if metric.unit == "" else values
-                    for seed, value in zip(study.seeds, values, strict=True):
+                    for seed, value in zip(seeds, values, strict=True):
                         lost = (environment, label, seed, name) in missing
                         rows.append(
                             (
@@ -150,7 +151,7 @@ def run_records(study: Study) -> list[dict]:
     records = []
     for environment in study.environments:
         for label in study.algorithms_in(environment):
-            for block, seeds in study.blocks(label, 4).items():
+            for block, seeds in study.blocks(environment, label, 4).items():
                 for job in ("training", "evaluation"):
                     phase = {
                         "wall_s": 12.5 * len(seeds),

@@ -118,6 +118,11 @@ class _Section:
             "environment_methods": self._environment_methods(),
             "algorithms": self._table(algorithms_table(self.results)),
             "single_seed": len(study.seeds) == 1,
+            "fewer_seeds": [
+                {"title": one_line(study.title_of(label)), "key": f"study/environments/{label}/seeds"}
+                for label, entry in study.environments.items()
+                if entry.seeds
+            ],
             "pilots": bool(study.pilot_seeds),
             "curve_episodes": _episodes(study.evaluation.curve.reset_seeds, "episodes"),
             "test_episodes": _episodes(study.evaluation.test.reset_seeds, "further episodes"),
