@@ -17,7 +17,7 @@ from seedbed import layout
 from seedbed.provenance import run_lock, sources
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location
 from seedbed.settings import evaluation_settings, training_settings
-from seedbed.study import load_config, load_study
+from seedbed.study_files import load_config, load_study
 
 try:
     CONFIG = load_config(config)

@@ -11,7 +11,7 @@ for study in STUDIES.values():
         input:
             study=f"results/{study.name}/study.json",
             scores=f"results/{study.name}/scores.parquet",
-            statistics=expand(f"results/{study.name}/statistics/{{name}}.parquet", name=layout.STATISTICS),
+            statistics=expand(f"results/{study.name}/statistics/{{name}}.parquet", name=layout.DRAWN),
             style="report/seedbed.mplstyle",
         output:
             [

@@ -11,12 +11,12 @@ def main(args):
     from seedbed.figures.names import figure_names
     from seedbed.figures.style import save
     from seedbed.figures.tables import Tables
-    from seedbed.layout import STATISTICS
+    from seedbed.layout import DRAWN
     from seedbed.study import Study
 
     folder = Path("results", args.study)
     study = Study.model_validate(read_json(folder / "study.json")["study"])
-    statistics = {name: read_table(folder / f"statistics/{name}.parquet") for name in STATISTICS}
+    statistics = {name: read_table(folder / f"statistics/{name}.parquet") for name in DRAWN}
     scores = read_table(folder / "scores.parquet", SCORE_COLUMNS)
     tables = Tables(scores=scores, **statistics, confidence=args.confidence)
     for name in figure_names(study):

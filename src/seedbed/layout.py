@@ -12,7 +12,8 @@ TRAINED = ("policy.safetensors", "curve.parquet", "training.parquet", "diagnosti
 EVALUATED = ("episodes.parquet", "steps.parquet", "evaluation.json")
 MEASURED = ("scores.parquet", "curve_scores.parquet", "costs.parquet")
 STUDY = ("study.json", "scores.parquet", "curve_scores.parquet", "costs.parquet")
-STATISTICS = ("summary", "comparisons", "curves", "incidence")
+DRAWN = ("summary", "comparisons", "curves", "incidence")
+STATISTICS = (*DRAWN, "sample_efficiency")
 
 Blocks = Mapping[str, Mapping[str, Mapping[str, list[int]]]]
 """Environment label -> algorithm label -> block name -> training seeds."""
@@ -21,7 +22,9 @@ Blocks = Mapping[str, Mapping[str, Mapping[str, list[int]]]]
 def blocks(study: "Study", seeds_per_job: int) -> Blocks:
     """How a study's seeds are divided over jobs."""
     return {
-        environment: {name: study.blocks(name, seeds_per_job) for name in study.algorithms_in(environment)}
+        environment: {
+            name: study.blocks(environment, name, seeds_per_job) for name in study.algorithms_in(environment)
+        }
         for environment in study.environments
     }
 

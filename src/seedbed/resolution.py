@@ -11,7 +11,8 @@ from seedbed.environments.base import Dynamics, Spec
 from seedbed.environments.lanes import ExternalEnvironment
 from seedbed.layout import blocks
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, load, make
-from seedbed.study import Study, StudyError
+from seedbed.study import Study
+from seedbed.study_files import StudyError
 
 
 def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
@@ -92,7 +93,9 @@ def _warnings(environment: Dynamics | ExternalEnvironment, key: str) -> list[str
 def _check_metrics(study: Study) -> None:
     known = {metric.name for name in study.metrics for metric in load(name, METRICS, "metric set")}
     plan = study.statistics
-    unknown = sorted({*plan.primary.values(), *plan.secondary} - known)
+    efficiency = plan.sample_efficiency
+    followed = [efficiency.metric, *efficiency.also] if efficiency else []
+    unknown = sorted({*plan.primary.values(), *plan.secondary, *followed} - known)
     if unknown:
         raise StudyError(
             f"studies/{study.name}.yaml: statistics: no metric {', '.join(unknown)} in the metric sets "

@@ -1,23 +1,20 @@
 """The typed study: what is compared with what, validated once, immutable afterwards.
 
-A study is one YAML file under ``studies/``; ``config.yaml`` says which studies run, with which preset. Both
-are checked here before anything is trained. Hyper-parameters are carried along: their algorithm checks them.
+A study is one YAML file under ``studies/``; ``config.yaml`` says which studies run, with which preset
+(``study_files`` reads them). Hyper-parameters are carried along: their algorithm checks them.
 """
 
-import difflib
+import itertools
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -25,13 +22,7 @@ from pydantic import (
 from seedbed.artifacts import SeedbedError
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location, mentioned
 
-M = TypeVar("M", bound=BaseModel)
-_RESERVED = ("report", "provenance", "logs")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-
-
-class StudyError(SeedbedError):
-    """A study or the configuration is wrong; the message names file and key."""
 
 
 def _label(name: str) -> str:
@@ -84,6 +75,9 @@ class Environment(_Model):
     environment: str = Field(description="Registered name, or package.module:Name of your own.")
     arguments: dict[str, Any] = Field({}, description="Keyword arguments of the environment.")
     title: str | None = Field(None, description="Name in text and figures; the label if absent.")
+    seeds: Seeds | None = Field(
+        None, min_length=1, description="Those of the study's seeds that run here; all if absent."
+    )
 
     @property
     def modules(self) -> list[str]:
@@ -166,6 +160,27 @@ class EvaluationPlan(_Model):
     lanes: Count = Field(40, description="Episodes side by side per seed; changes speed, never a result.")
 
 
+class SampleEfficiency(_Model):
+    """What is reached after how many environment steps, between a floor and a ceiling that do not learn."""
+
+    metric: str = Field("return", description="Metric that is normalised between floor and ceiling.")
+    floor: str = Field(description="Label of the algorithm that scores 0.")
+    ceiling: str = Field(description="Label of the algorithm that scores 1.")
+    budgets: list[Count] = Field(min_length=1, description="Environment steps per seed, increasing.")
+    levels: list[Annotated[float, Field(gt=0, lt=1)]] = Field(
+        [0.8, 0.9], description="Shares of the way from floor to ceiling, increasing."
+    )
+    also: list[str] = Field([], description="Further metrics at the budgets, as they are.")
+
+    @model_validator(mode="after")
+    def _increasing(self) -> Self:
+        for name in ("budgets", "levels"):
+            values = getattr(self, name)
+            if any(later <= earlier for earlier, later in itertools.pairwise(values)):
+                raise ValueError(f"{name} must increase, got {values}")
+        return self
+
+
 class StatisticsPlan(_Model):
     """What is tested, declared before any data are seen."""
 
@@ -176,6 +191,9 @@ class StatisticsPlan(_Model):
     secondary: list[str] = Field([], description="Further metrics, corrected together.")
     baseline: str = Field(description="Label of the algorithm that all learners are tested against.")
     primary_correction: Literal["holm", "bonferroni"] = "holm"
+    sample_efficiency: SampleEfficiency | None = Field(
+        None, description="What is reached at fixed budgets, and the steps that fixed levels take."
+    )
 
 
 class Study(_Model):
@@ -209,6 +227,10 @@ class Study(_Model):
             raise ValueError(
                 f"seeds {shared} are pilot_seeds too; tuning on the comparison's seeds favours what was tuned"
             )
+        for label, environment in self.environments.items():
+            other = sorted(set(environment.seeds or []) - set(self.seeds))
+            if other:
+                raise ValueError(f"environments.{label}.seeds: {other} are not among the study's seeds")
         curve, test = self.evaluation.curve.reset_seeds, self.evaluation.test.reset_seeds
         met = sorted(set(curve or []) & set(test or []))
         if met:
@@ -218,6 +240,9 @@ class Study(_Model):
             _members(named, self.environments, f"algorithms.{label}: environment")
         plan = self.statistics
         _members([plan.baseline], self.algorithms, "statistics.baseline: algorithm")
+        if plan.sample_efficiency is not None:
+            ends = [plan.sample_efficiency.floor, plan.sample_efficiency.ceiling]
+            _members(ends, self.algorithms, "statistics.sample_efficiency: algorithm")
         _members(plan.primary, self.environments, "statistics.primary: environment")
         lacking = sorted(set(self.environments) - set(plan.primary))
         if lacking:
@@ -237,11 +262,15 @@ class Study(_Model):
         entry = self.algorithms[algorithm]
         return entry.arguments | entry.arguments_in.get(environment, {})
 
-    def blocks(self, algorithm: str, seeds_per_job: int) -> dict[str, list[int]]:
+    def seeds_in(self, environment: str) -> list[int]:
+        """The training seeds that run in one environment."""
+        return self.environments[environment].seeds or self.seeds
+
+    def blocks(self, environment: str, algorithm: str, seeds_per_job: int) -> dict[str, list[int]]:
         """Block name -> contiguous training seeds, such as {"seeds-0-3": [0, 1, 2, 3], "seed-7": [7]}."""
         size = self.algorithms[algorithm].seeds_per_job or seeds_per_job
         blocks: list[list[int]] = []
-        for seed in self.seeds:
+        for seed in self.seeds_in(environment):
             if blocks and len(blocks[-1]) < size and blocks[-1][-1] == seed - 1:
                 blocks[-1].append(seed)
             else:
@@ -289,79 +318,3 @@ def _members(names: Any, known: Mapping[str, Any], what: str) -> None:
     for name in names:
         if name not in known:
             raise ValueError(f"{what} '{name}' is not one of {', '.join(known)}")
-
-
-def _merged(base: Any, over: Any) -> Any:
-    if isinstance(base, dict) and isinstance(over, dict):
-        return base | {key: _merged(base.get(key), value) for key, value in over.items()}
-    return over
-
-
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        there = ", ".join(sorted(other.name for other in path.parent.glob("*.yaml"))) or "nothing"
-        raise StudyError(f"{path} does not exist; {path.parent}/ has {there}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path} is not readable YAML: {error}") from None
-    if not isinstance(document, dict):
-        raise StudyError(f"{path} must be a YAML mapping of keys to values.")
-    return document
-
-
-def _messages(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
-    for problem in error.errors():
-        where = ".".join(str(part) for part in problem["loc"] if part != "[key]") or "the whole"
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            known = _keys(model)
-            close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
-            message = "unknown key" + (f"; did you mean '{close[0]}'?" if close else "")
-        elif problem["type"] not in ("missing", "value_error"):
-            message += f" (got {problem['input']!r})"
-        yield f"  {where}: {message}"
-
-
-def _keys(model: type[BaseModel]) -> list[str]:
-    """All keys that occur anywhere in a schema."""
-    schema = model.model_json_schema()
-    parts = [schema, *schema.get("$defs", {}).values()]
-    return sorted({key for part in parts for key in part.get("properties", {})})
-
-
-def _validated(model: type[M], document: Any, source: str) -> M:
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        raise StudyError("\n".join([f"{source} is not valid:", *_messages(error, model)])) from None
-
-
-def load_config(document: Mapping[str, Any], source: str = "config.yaml") -> Config:
-    """Validate a configuration.
-
-    Raises:
-        StudyError: naming each wrong key.
-    """
-    return _validated(Config, dict(document), source)
-
-
-def load_study(path: str | Path, preset: str) -> Study:
-    """Read a study file, lay one of its presets over it, and validate it.
-
-    Raises:
-        StudyError: no such file or preset, or keys that are wrong, each named.
-    """
-    path = Path(path)
-    document = _read_yaml(path)
-    presets = document.pop("presets", None) or {}
-    if preset not in presets:
-        raise StudyError(f"{path} has no preset '{preset}'; it has {', '.join(presets) or 'none'}.")
-    study = _validated(Study, _merged(document, presets[preset] or {}), f"{path} (preset {preset})")
-    if study.name in _RESERVED:
-        raise StudyError(
-            f"{path}: a study cannot be called '{study.name}': results/ has a folder of that name."
-        )
-    if study.name != path.stem:
-        raise StudyError(f"{path}: name is '{study.name}', but the file's name says '{path.stem}'.")
-    return study

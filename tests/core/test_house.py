@@ -10,7 +10,7 @@ FLOORS = (
     {"artifacts", "seeding"},
     {"registry", "layout"},
     {"study"},
-    {"settings", "provenance"},
+    {"settings", "provenance", "study_files"},
     {"job", "environments"},
     {"algorithms"},
     {"evaluation"},

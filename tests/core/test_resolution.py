@@ -11,7 +11,8 @@ from gymnasium import spaces
 from seedbed.environments.external import GymnasiumEnvironment
 from seedbed.registry import mentioned
 from seedbed.resolution import resolve
-from seedbed.study import Study, StudyError
+from seedbed.study import Study
+from seedbed.study_files import StudyError
 
 
 class Unseeded(gymnasium.Env):

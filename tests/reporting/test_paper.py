@@ -12,6 +12,7 @@ from reporting_studies import (
     draw_placeholders,
     made_up_scores,
     small_document,
+    study_document,
     write_study,
 )
 
@@ -40,6 +41,15 @@ def written(results, documents, scores=None, paper=None, figures=None, checklist
 def bare(text):
     """Markdown without trace marks."""
     return re.sub(r'\{trace="[^"]*"\}', "", text)
+
+
+def test_an_environment_with_fewer_seeds_says_so(tmp_path):
+    document = study_document()
+    document["environments"]["tiny"]["seeds"] = [0, 1, 2]
+    text = bare(written(tmp_path, [document]))
+    assert "In tiny interview only [0 to 2] of these seeds ran." in text
+    assert re.search(r"There are 3.training seeds in tiny interview: standard deviations", text)
+    assert "tiny interview lacks" not in text
 
 
 def test_the_paper_has_all_parts(tmp_path):

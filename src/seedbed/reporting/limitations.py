@@ -45,24 +45,34 @@ def limitations(results: StudyResults) -> list[Claim]:
 
 
 def _few_seeds(results: StudyResults) -> Iterator[Claim]:
-    count = len(results.study.seeds)
-    source = Source(f"{results.study.name}/study.json", {"key": "study/seeds"})
-    if count == 1:
-        yield _claim(
-            "There is one training seed: no spread between seeds is known and nothing could be tested.",
-            source,
-        )
-    elif count < 10:
-        yield _claim(
-            f"There are {several(count, 'training seed')}: standard deviations and tests rest on few runs.",
-            source,
-        )
+    study, titles = results.study, titles_of(results)
+    for key, count, where in (
+        ("study/seeds", len(study.seeds), ""),
+        *(
+            (f"study/environments/{label}/seeds", len(entry.seeds), f" in {titles[label]}")
+            for label, entry in study.environments.items()
+            if entry.seeds
+        ),
+    ):
+        source = Source(f"{study.name}/study.json", {"key": key})
+        if count == 1:
+            yield _claim(
+                f"There is one training seed{where}: no spread between seeds is known and nothing could be "
+                "tested.",
+                source,
+            )
+        elif count < 10:
+            yield _claim(
+                f"There are {several(count, 'training seed')}{where}: standard deviations and tests rest on "
+                "few runs.",
+                source,
+            )
 
 
 def _missing_runs(results: StudyResults) -> Iterator[Claim]:
-    expected = set(results.study.seeds)
     titles = titles_of(results)
     for environment in results.study.environments:
+        expected = set(results.study.seeds_in(environment))
         for label in results.algorithms(environment):
             rows = results.scores
             rows = rows[(rows.environment == environment) & (rows.algorithm == label)]

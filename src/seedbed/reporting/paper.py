@@ -118,6 +118,11 @@ class _Section:
             "environment_methods": self._environment_methods(),
             "algorithms": self._table(algorithms_table(self.results)),
             "single_seed": len(study.seeds) == 1,
+            "fewer_seeds": [
+                {"title": one_line(study.title_of(label)), "key": f"study/environments/{label}/seeds"}
+                for label, entry in study.environments.items()
+                if entry.seeds
+            ],
             "pilots": bool(study.pilot_seeds),
             "curve_episodes": _episodes(study.evaluation.curve.reset_seeds, "episodes"),
             "test_episodes": _episodes(study.evaluation.test.reset_seeds, "further episodes"),
@@ -205,6 +210,9 @@ class _Section:
             "pairs_id": Markdown(f"#tbl-{name}-pairs_{label}"),
             "claims": [self._said(claim) for claim in pairs],
             "secondary": Markdown("\n\n".join(self._table(tables[part]) for part in secondary)),
+            "efficiency": self._table(tables[f"efficiency_{label}"])
+            if f"efficiency_{label}" in tables
+            else "",
             "comparisons": self._table(tables[f"comparisons_{label}"]),
             "secondary_claims": [self._said(claim) for claim in claims(results, label, "secondary")],
             "modes": self._table(tables[f"modes_{label}"]),

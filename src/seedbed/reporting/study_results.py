@@ -31,6 +31,7 @@ class StudyResults:
         metrics: name -> title, unit, direction and decimals.
         settings: confidence, alpha, draws and seed of the statistics.
         scores, costs, summary, comparisons: the tables of those names.
+        efficiency: the table of sample efficiency.
         runs: run records of training, of the blocks in the cost table; none for imported runs.
     """
 
@@ -42,6 +43,7 @@ class StudyResults:
     costs: "pd.DataFrame"
     summary: "pd.DataFrame"
     comparisons: "pd.DataFrame"
+    efficiency: "pd.DataFrame"
     runs: tuple[Mapping[str, Any], ...] = ()
 
     def algorithms(self, environment: str) -> list[str]:
@@ -138,5 +140,6 @@ def read_study_results(name: str, results: str | Path, settings: StatisticsSetti
         costs=costs,
         summary=read_table(folder / "statistics/summary.parquet"),
         comparisons=read_table(folder / "statistics/comparisons.parquet"),
+        efficiency=read_table(folder / "statistics/sample_efficiency.parquet"),
         runs=tuple(read_json(path) for path in runs if path.is_file()),
     )

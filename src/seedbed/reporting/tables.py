@@ -6,6 +6,7 @@ from pathlib import Path
 from seedbed.artifacts import write_text
 from seedbed.reporting.comparison_tables import comparisons_table, pairs_table
 from seedbed.reporting.cost_table import cost_table
+from seedbed.reporting.efficiency_table import efficiency_table
 from seedbed.reporting.layout import Table, to_csv, to_latex, to_markdown
 from seedbed.reporting.metric_tables import main_table, modes_table, panels, secondary_table
 from seedbed.reporting.study_results import StudyResults
@@ -23,6 +24,7 @@ def table_names(study: Study) -> list[str]:
             f"secondary_{environment}_{panel + 1}" for panel in range(1, len(panels(study, environment)))
         ]
         names += [f"modes_{environment}", f"comparisons_{environment}"]
+        names += [f"efficiency_{environment}"] if study.statistics.sample_efficiency else []
     return [*names, "cost"]
 
 
@@ -39,6 +41,8 @@ def _tables(results: StudyResults) -> Iterator[Table]:
             yield secondary_table(results, environment, panel)
         yield modes_table(results, environment)
         yield comparisons_table(results, environment)
+        if results.study.statistics.sample_efficiency:
+            yield efficiency_table(results, environment)
     yield cost_table(results)
 
 
