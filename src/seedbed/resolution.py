@@ -35,6 +35,7 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
             "observation_shape": list(dynamics.spec.observation_shape),
             "actions": _actions(dynamics.spec),
             "horizon": dynamics.spec.horizon,
+            "success": _success(dynamics.spec),
             "content": dynamics.content_checksums(),
             "warnings": _warnings(dynamics, key),
         }
@@ -77,6 +78,16 @@ def _actions(spec: Spec) -> int | str:
     count = math.prod(spec.action_shape)
     kind = "whole" if np.issubdtype(spec.action_array.low.dtype, np.integer) else "real"
     return f"{count} {kind} number{'' if count == 1 else 's'}"
+
+
+def _success(spec: Spec) -> str:
+    """What success is, in words; "" where there is none."""
+    meanings = {fact.name: fact.meaning for fact in spec.facts}
+    if spec.success is None:
+        return ""
+    cut = "may be one" if spec.truncated_success else "is none"
+    meaning = meanings.get(spec.success) or spec.success
+    return f"{meaning}, at the step that ends the episode; an episode cut by the step limit {cut}"
 
 
 def _warnings(environment: Dynamics | ExternalEnvironment, key: str) -> list[str]:
