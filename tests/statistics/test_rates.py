@@ -148,7 +148,10 @@ def test_tables_use_it_for_rates_alone():
     assert rates == {"success_rate", "truncation_rate"}
     summary = summarise(scores, rates=rates).set_index(["algorithm", "metric"])
     for name, column in values.items():
-        for metric, expected in (("success_rate", rate_interval(column, 10)), ("return", mean_t_interval(column))):
+        for metric, expected in (
+            ("success_rate", rate_interval(column, 10)),
+            ("return", mean_t_interval(column)),
+        ):
             row = summary.loc[(name, metric)]
             assert (row["low"], row["high"]) == (expected.low, expected.high)
     better = dict.fromkeys(("success_rate", "return"), "higher")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from seedbed.figures import layout
 from seedbed.figures.style import WIDTH, Mark, marks, new_figure, style
-from seedbed.figures.tables import Tables, algorithms_in_order, rows_of
+from seedbed.figures.tables import Tables, algorithms_in_order, kinds_of_interval, rows_of
 from seedbed.study import Study
 
 _LABEL_WIDTH = 1.45
@@ -127,8 +127,10 @@ def _draw_curve(axes: Axes, curve: pd.DataFrame, column: str, mark: Mark, number
     if column == "incidence" and mark.tested:
         known = np.isfinite(low)
         axes.fill_between(
-            t, low, high, where=known, step="post", color=mark.colour, alpha=0.15, lw=0, zorder=1
+            t, low, high, where=known, step="post", color=mark.colour, alpha=0.12, lw=0, zorder=1
         )
+        for bound in (low, high):
+            axes.plot(t, bound, drawstyle="steps-post", color=mark.colour, lw=0.4, alpha=0.7, zorder=1)
 
 
 def _note(tables: Tables, study: Study, words: _Words) -> str:
@@ -138,7 +140,7 @@ def _note(tables: Tables, study: Study, words: _Words) -> str:
         return words.remark + " One training seed: no band can be given."
     if n > 1:
         return (
-            f"{words.remark} Bands (learners, baseline): pointwise {tables.percent} intervals of the rate "
-            f"over n = {n} training seeds (Wilson at the effective number of episodes)."
+            f"{words.remark} Bands (learners, baseline): pointwise {tables.percent} "
+            f"{kinds_of_interval({True})} over n = {n} training seeds."
         )
     return words.remark

@@ -41,8 +41,10 @@ def metrics_of(study: Study) -> dict[str, Metric]:
 
 def kinds_of_interval(rates: Collection[bool]) -> str:
     """What intervals over seeds are called, given whether the metrics shown are rates."""
-    kinds = {False: "t intervals", True: "Wilson intervals (rates, effective number of episodes)"}
-    return " or ".join(kinds[rate] for rate in (False, True) if rate in rates)
+    if True not in rates:
+        return "t intervals"
+    wilson = "Wilson intervals at the effective number of episodes"
+    return f"t intervals (rates: {wilson})" if False in rates else wilson
 
 
 def axis_label(metric: Metric) -> str:

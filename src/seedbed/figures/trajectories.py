@@ -17,7 +17,7 @@ _WIDEST = 1.7  # inches of a map
 _GAP = 0.10
 _SMALL = 6.2  # points, of what stands below a map
 _LEFT, _RIGHT = 0.68, 0.06
-_DRIFT = 0.5  # of a cell, from the first to the last step
+_DRIFT = 0.4  # of a cell, from the start to the step limit
 
 
 def trajectories(tables: Tables, study: Study) -> Figure:
@@ -89,7 +89,7 @@ class _Plan:
                     walk = self.rows[chosen].sort_values("t")
                     text = self.words.get((label, episode), "no episode")
                     if len(walk):
-                        _draw_walk(axes, walk, drawn[label])
+                        _draw_walk(axes, walk, drawn[label], self.grid.settings.horizon)
                     layout.write(figure, left, place + self.map_height + 0.03, text, _SMALL, color="0.25")
             top += self.line_height
 
@@ -115,9 +115,9 @@ class _Plan:
             spine.set(visible=True, color="0.35", linewidth=1.0)
 
 
-def _draw_walk(axes: Axes, walk: pd.DataFrame, mark: Mark) -> None:
+def _draw_walk(axes: Axes, walk: pd.DataFrame, mark: Mark, horizon: int) -> None:
     x, y = walk["x"].to_numpy(float), walk["y"].to_numpy(float)
-    drift = _DRIFT * (np.linspace(0, 1, len(x)) - 0.5)
+    drift = _DRIFT * walk["t"].to_numpy() / horizon
     halo = [effects.withStroke(linewidth=2.2, foreground="white")]
     axes.plot(
         x + drift,
@@ -130,7 +130,7 @@ def _draw_walk(axes: Axes, walk: pd.DataFrame, mark: Mark) -> None:
     )
     goal, ends = walk.iloc[0], {"ls": "", "mec": "black", "clip_on": False}
     axes.plot(goal["goal_x"], goal["goal_y"], marker="*", ms=8, mfc="white", mew=0.7, zorder=3, **ends)
-    axes.plot(x[0] + drift[0], y[0] + drift[0], marker="o", ms=4, mfc="white", mew=0.8, zorder=4, **ends)
+    axes.plot(x[0], y[0], marker="o", ms=4, mfc="white", mew=0.8, zorder=4, **ends)
     if not walk["success"].iloc[0]:
         axes.plot(x[-1] + drift[-1], y[-1] + drift[-1], marker="x", ms=4.5, mew=1.4, zorder=5, **ends)
 
@@ -138,8 +138,8 @@ def _draw_walk(axes: Axes, walk: pd.DataFrame, mark: Mark) -> None:
 def _outcome(walk: pd.DataFrame) -> str:
     """How long it took, or that it did not arrive."""
     steps, shortest = walk["t"].max(), walk["shortest"].iloc[0]
-    reached = f"{steps} steps" if walk["success"].iloc[0] else f"not in {steps} steps"
-    return f"{reached} (shortest {shortest})"
+    end = f"{steps} steps" if walk["success"].iloc[0] else f"cut at {steps}"
+    return f"{end} (shortest {shortest})"
 
 
 def _note(tables: Tables, study: Study) -> str:

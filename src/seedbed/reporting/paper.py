@@ -122,7 +122,9 @@ class _Section:
             "curve_episodes": _episodes(study.evaluation.curve.reset_seeds, "episodes"),
             "test_episodes": _episodes(study.evaluation.test.reset_seeds, "further episodes"),
             "primaries": [self._primary(label) for label in study.environments],
-            "secondaries": "; ".join(in_sentence(self.results.metrics[name].title) for name in plan.secondary),
+            "secondaries": "; ".join(
+                in_sentence(self.results.metrics[name].title) for name in plan.secondary
+            ),
             "rates": "; ".join(in_sentence(m.title) for m in self.results.metrics.values() if m.rate),
             "baseline": one_line(study.title_of(plan.baseline)),
             "primary_correction": CORRECTIONS[plan.primary_correction],

@@ -52,9 +52,7 @@ def on_grid(steps, values, grid) -> np.ndarray:
     return np.where(exact, values[right], np.where(inside, between, math.nan))
 
 
-def band(
-    curve_scores: pd.DataFrame, confidence: float = 0.95, rates: Collection[str] = ()
-) -> pd.DataFrame:
+def band(curve_scores: pd.DataFrame, confidence: float = 0.95, rates: Collection[str] = ()) -> pd.DataFrame:
     """Mean over seeds with a pointwise interval, on all steps at which a seed of the cell was evaluated.
 
     Args:

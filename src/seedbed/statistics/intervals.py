@@ -88,9 +88,7 @@ def sd_interval(x, confidence: float = 0.95) -> Interval:
     return Interval(sd, low, high, x.size)
 
 
-def wilson_bounds(
-    share: float, n: float, confidence: float, df: float | None = None
-) -> tuple[float, float]:
+def wilson_bounds(share: float, n: float, confidence: float, df: float | None = None) -> tuple[float, float]:
     """Wilson (1927) score bounds of a share seen in n > 0 trials; n may be an effective, real size.
 
     df: degrees of freedom behind n where it is estimated; the quantile is then that of t, not of the normal.

@@ -141,9 +141,7 @@ def _words(*parts: str) -> str:
     return "; ".join(dict.fromkeys(filter(None, parts)))
 
 
-def summarise(
-    scores: pd.DataFrame, confidence: float = 0.95, rates: Collection[str] = ()
-) -> pd.DataFrame:
+def summarise(scores: pd.DataFrame, confidence: float = 0.95, rates: Collection[str] = ()) -> pd.DataFrame:
     """One row per (environment, algorithm, policy_mode, metric), columns SUMMARY_COLUMNS.
 
     mean with its t interval (low, high), or that of ``rates.rate_interval`` for the metrics in `rates`; sd with ddof 1 and its chi-square interval; quartiles by linear
