@@ -4,7 +4,6 @@ from seedbed.figures.names import followed, followed_steps, kind_of
 from seedbed.reporting.result_list import figure_files
 
 
-
 def drawing_modules(study):
     """Modules that draw.py loads by name: metrics, and environments whose trajectories are drawn."""
     environments = [STUDIES[study].environments[label] for label in followed(STUDIES[study])]

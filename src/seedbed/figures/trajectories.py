@@ -144,8 +144,8 @@ def _outcome(walk: pd.DataFrame) -> str:
 
 def _note(tables: Tables, study: Study) -> str:
     text = (
-        "Circle: start; star: goal; cross: where an episode was cut without reaching it. Dark: wall; grey: door. "
-        "Lines drift to the lower right within a cell as time passes."
+        "Circle: start; star: goal; cross: where an episode was cut without reaching it. "
+        "Dark: wall; grey: door. Lines drift to the lower right within a cell as time passes."
     )
     if tables.walks is None or not len(tables.walks):
         return text

@@ -87,8 +87,9 @@ def walked(grid: "GoalGrid", steps: pd.DataFrame, generator: np.random.Generator
         places.append(grid.position[state.cell])
         if (*places[-1], success) != (row.x, row.y, row.terminated):
             raise ArtifactError(
-                f"Episode {row.episode} of seed {row.seed}, step {row.t}: the step table is at column {row.x}, "
-                f"row {row.y}, the environment at column {places[-1][0]}, row {places[-1][1]}. Evaluate again."
+                f"Episode {row.episode} of seed {row.seed}, step {row.t}: by the step table the walker is at "
+                f"column {row.x}, row {row.y} (terminated: {row.terminated}), by the environment at column "
+                f"{places[-1][0]}, row {places[-1][1]} (terminated: {success}). Evaluate again."
             )
     x, y = np.array(places).T
     return pd.DataFrame(

@@ -66,7 +66,7 @@ class Metric:
             step limit of the environment; steps are None unless ``needs_steps``.
         needs_steps: whether the function reads the step table; such metrics have no learning curve.
         reached: for a time until an event, the metric that says how often the event happens; see ``collect``.
-        rate: whether it is the share of the episodes with some property, so that its intervals count episodes.
+        rate: whether it is the share of all episodes that have a property; its intervals then count episodes.
 
     Raises:
         ValueError: better is none of the three.

@@ -8,7 +8,7 @@ from typing import Any
 from seedbed.artifacts import read_json, write_text
 from seedbed.reporting.claims import CORRECTIONS, Claim, claims, in_sentence, key_finding
 from seedbed.reporting.figure_list import figures_of
-from seedbed.reporting.formatting import Markdown, general, listed, markdown, one_line, plural
+from seedbed.reporting.formatting import Markdown, general, markdown, one_line, plural
 from seedbed.reporting.layout import Table, to_markdown
 from seedbed.reporting.limitations import limitations
 from seedbed.reporting.machines import checklist_table, machines_text

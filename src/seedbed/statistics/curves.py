@@ -58,8 +58,8 @@ def band(curve_scores: pd.DataFrame, confidence: float = 0.95, rates: Collection
     Args:
         curve_scores: score table with a column ``steps``; a value that is missing stays missing.
         confidence: level of the intervals.
-        rates: metrics that are shares of episodes: theirs are intervals of ``rates.rate_interval``, which stay
-            in [0, 1]; those of others are t intervals.
+        rates: metrics that are shares of episodes, with intervals of ``rates.rate_interval``, which stay in
+            [0, 1]; others have t intervals.
 
     Returns:
         Table of CURVE_COLUMNS; n is the number of seeds at a point; the mean is NaN where n is 0, the bounds

@@ -144,9 +144,10 @@ def _words(*parts: str) -> str:
 def summarise(scores: pd.DataFrame, confidence: float = 0.95, rates: Collection[str] = ()) -> pd.DataFrame:
     """One row per (environment, algorithm, policy_mode, metric), columns SUMMARY_COLUMNS.
 
-    mean with its t interval (low, high), or that of ``rates.rate_interval`` for the metrics in `rates`; sd with ddof 1 and its chi-square interval; quartiles by linear
-    interpolation; cv = sd / mean, NaN unless the mean is positive and its interval excludes 0. n counts the
-    values used, missing the others. ValueError: columns lacking, several studies, a seed twice.
+    mean with its t interval (low, high), or that of ``rates.rate_interval`` for the metrics in `rates`; sd
+    with ddof 1 and its chi-square interval; quartiles by linear interpolation; cv = sd / mean, NaN
+    unless the mean is positive and its interval excludes 0. n counts the values used, missing the others.
+    ValueError: columns lacking, several studies, a seed twice.
     """
     check_confidence(confidence)
     rows = []
@@ -188,7 +189,8 @@ def compare(
 
     p: sign flip (exact to 16 seeds, `draws` patterns beyond); p_corrected: within (environment, family), over
     the tests that could be made; smallest_p: the smallest p that n seeds can give. difference_low, _high:
-    paired t, or ``rates.rate_difference_interval`` for the metrics in `rates`. Effects have bootstrap intervals over the seeds (`draws` resamples). effect_label is d_av on
+    paired t, or ``rates.rate_difference_interval`` for the metrics in `rates`. Effects have bootstrap
+    intervals over the seeds (`draws` resamples). effect_label is d_av on
     Cohen's scale; probability_of_improvement is of a being the better one, by better_is. decision:
     "a better", "b better", "undecided" or "not testable", from p_corrected <= alpha and the sign of the
     difference.
