@@ -29,7 +29,9 @@ def bars(tables: Tables, study: Study) -> Figure:
         wrapped = {environment: rows.names(study, environment) for environment in study.environments}
         left = rows.name_gutter([name for names in wrapped.values() for name in names])
         width = (WIDTH - left - 0.15) / _ACROSS - _GAP
-        note = layout.wrap(_note(tables, study, set().union(*chosen.values())), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(
+            _note(tables, study, set().union(*chosen.values())), layout.NOTE_WIDTH, layout.NOTE_SIZE
+        )
         blocks = [  # (environment, metrics side by side, whether the environment's title stands above)
             (environment, names[start : start + _ACROSS], start == 0)
             for environment, names in chosen.items()

@@ -59,7 +59,7 @@ def _incidence(tables: Tables, study: Study, words: _Words) -> Figure:
         left, right = 0.62, layout.gutter(list(names.values()))
         width = WIDTH - left - right
         height = max(1.9, layout.labels_height(list(names.values())))
-        note = layout.wrap(_note(tables, study, words), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(_note(tables, study, words), layout.NOTE_WIDTH, layout.NOTE_SIZE)
         heads = {e: layout.title_height(study.title_of(e), WIDTH - 0.2) for e in study.environments}
         step = height + 0.30
         total = sum(heads[e] + len(words.panels) * step + 0.32 for e in study.environments)

@@ -40,7 +40,7 @@ def learning_curves(tables: Tables, study: Study) -> Figure:
         width, titles = WIDTH - left - right, [_title(study, e, m) for e, m in shown]
         heads = [layout.title_height(title, WIDTH - 0.2) for title in titles]
         height = max(2.1, layout.labels_height(list(names.values())))
-        note = layout.wrap(_note(tables, study, shown), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(_note(tables, study, shown), layout.NOTE_WIDTH, layout.NOTE_SIZE)
         step = height + 0.62
         total = sum(heads) + step * len(shown) + layout.text_height(note, layout.NOTE_SIZE) + 0.12
         figure, top = new_figure(total), 0.06

@@ -27,7 +27,7 @@ def trajectories(tables: Tables, study: Study) -> Figure:
     that cells walked again stay visible. Which episodes these are is fixed; see ``walks.FOLLOWED``.
     """
     with style():
-        note = layout.wrap(_note(tables, study), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(_note(tables, study), layout.NOTE_WIDTH, layout.NOTE_SIZE)
         plans = [_Plan(tables, study, environment) for environment in study.environments]
         total = sum(plan.height for plan in plans) + layout.text_height(note, layout.NOTE_SIZE) + 0.14
         figure, top = new_figure(total), 0.06
