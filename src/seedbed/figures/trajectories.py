@@ -132,7 +132,16 @@ def _draw_walk(axes: Axes, walk: pd.DataFrame, mark: Mark, horizon: int) -> None
     axes.plot(goal["goal_x"], goal["goal_y"], marker="*", ms=8, mfc="white", mew=0.7, zorder=3, **ends)
     axes.plot(x[0], y[0], marker="o", ms=4, mfc="white", mew=0.8, zorder=4, **ends)
     if not walk["success"].iloc[0]:
-        axes.plot(x[-1] + drift[-1], y[-1] + drift[-1], marker="x", ms=4.5, mew=1.4, zorder=5, **ends)
+        axes.plot(
+            x[-1] + drift[-1],
+            y[-1] + drift[-1],
+            marker="x",
+            ms=5,
+            mew=1.4,
+            zorder=5,
+            path_effects=halo,
+            **ends,
+        )
 
 
 def _outcome(walk: pd.DataFrame) -> str:

@@ -183,23 +183,28 @@ def _partial(results: StudyResults, environment: str) -> Iterator[Claim]:
     """Compared metrics that leave out episodes, such as times of the successful ones."""
     titles, scores = titles_of(results), results.scores
     total = results.study.evaluation.test.episodes
+    shares: dict[str, tuple[list[str], list[Source]]] = {}
     for name in results.main_metrics(environment):
         metric, parts, sources = results.metrics[name], [], []
         for label in results.tested(environment) if metric.better != "none" else ():
             row = results.summary_row(environment, label, name)
             chosen = (scores.environment == environment) & (scores.algorithm == label)
             chosen &= (scores.metric == name) & (scores.policy_mode == results.mode(environment, label))
+            chosen &= scores.status == "ok"
             share = scores.loc[chosen, "episodes"].mean() / total
             if row is not None and row["n"] > 0 and share < 1:
                 parts.append(f"{number(100 * share, 1)}{NO_BREAK}% for {titles[label]}")
                 sources.append(summary_source(results, row, ("n",)))
         if parts:
-            yield _claim(
-                f"In {titles[environment]}, {in_sentence(metric.title)}: a part of the test episodes alone "
-                f"counts (on average over seeds {listed(parts)}), so algorithms are compared on different "
-                f"episodes.",
-                *sources,
-            )
+            named, behind = shares.setdefault(listed(parts), ([], []))
+            named.append(in_sentence(metric.title.split(",")[0]))
+            behind += sources
+    for words, (named, behind) in shares.items():
+        yield _claim(
+            f"In {titles[environment]}, only a part of the test episodes enters {listed(named)} (on average "
+            f"over seeds {words}), so algorithms are compared on different episodes there.",
+            *behind,
+        )
 
 
 def _code(runs: Sequence[Any]) -> Iterator[Claim]:

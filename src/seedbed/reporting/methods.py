@@ -87,7 +87,7 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
 
     def text(value: Any) -> str:
         lines = value.strip().count("\n") + 1 if isinstance(value, str) else 1
-        return setting(value) if lines == 1 else f"a text of {several(lines, 'line')} in the study's file"
+        return setting(value) if lines == 1 else f"a text of {several(lines, 'line')}"
 
     return ", ".join(f"{name}{NO_BREAK}={NO_BREAK}{text(value)}" for name, value in arguments.items())
 
@@ -136,7 +136,9 @@ def environments_text(results: StudyResults) -> list[dict[str, Any]]:
             "title": one_line(results.study.title_of(label)),
             "name": entry.environment,
             "about": prose(entry.environment, ENVIRONMENTS, "environment"),
-            "arguments": arguments_text(entry.arguments),
+            "arguments": arguments_text(
+                results.resolved["environments"][label].get("arguments", entry.arguments)
+            ),
         }
         for label, entry in results.study.environments.items()
     ]
