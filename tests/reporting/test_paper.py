@@ -12,6 +12,7 @@ from reporting_studies import (
     draw_placeholders,
     made_up_scores,
     small_document,
+    study_document,
     write_study,
 )
 
