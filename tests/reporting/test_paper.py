@@ -181,7 +181,7 @@ def test_a_goal_study_says_what_success_is_how_rates_are_bounded_and_what_limits
     assert "not trained for equally many environment steps: A2C for 400 000 and PPO for 200 000." in limits
     assert (
         "In four rooms, only a part of the test episodes enters steps to success and optimality ratio (on "
-        "average over seeds 75.0 % for A2C), so algorithms are compared on different episodes there."
+        "average over seeds 75.0 \\% for A2C), so algorithms are compared on different episodes there."
     ) in limits
 
 
