@@ -13,7 +13,7 @@ def main(args):
     from seedbed.metrics.base import CURVE_SCORE_COLUMNS, load_metrics
     from seedbed.statistics.curves import CURVE_COLUMNS, band
     from seedbed.statistics.incidence import INCIDENCE_COLUMNS, incidence_table
-    from seedbed.statistics.plan import comparisons, in_declared_mode
+    from seedbed.statistics.plan import comparisons, in_declared_mode, rates_of
     from seedbed.statistics.sample_efficiency import EFFICIENCY_COLUMNS, sample_efficiency
     from seedbed.statistics.study_tables import summarise
     from seedbed.study import StatisticsSettings, Study
@@ -22,11 +22,12 @@ def main(args):
     resolved = read_json(args.study)
     study = Study.model_validate(resolved["study"])
     scores = read_table(args.scores, SCORE_COLUMNS)
-    write_table(args.summary, summarise(scores, settings.confidence), {})
     metrics = load_metrics(study.metrics)
+    rates = rates_of(metrics)
+    write_table(args.summary, summarise(scores, settings.confidence, rates), {})
     write_table(args.comparisons, comparisons(scores, study, metrics, settings), {})
     curve = in_declared_mode(read_table(args.curve_scores, CURVE_SCORE_COLUMNS), study.statistics.policy_mode)
-    write_table(args.curves, band(curve, settings.confidence), CURVE_COLUMNS)
+    write_table(args.curves, band(curve, settings.confidence, rates), CURVE_COLUMNS)
     efficiency = sample_efficiency(curve, study.statistics.sample_efficiency, settings.confidence)
     write_table(args.sample_efficiency, efficiency, EFFICIENCY_COLUMNS)
     parts = []

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from seedbed.artifacts import SeedbedError
 from seedbed.environments.base import Dynamics, Spec
@@ -33,9 +34,11 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
         key = f"studies/{study.name}.yaml: environments.{label}"
         dynamics = _made(entry.environment, entry.arguments, ENVIRONMENTS, "environment", key)
         environments[label] = {
+            "arguments": _arguments(dynamics, entry.arguments),
             "observation_shape": list(dynamics.spec.observation_shape),
             "actions": _actions(dynamics.spec),
             "horizon": dynamics.spec.horizon,
+            "success": _success(dynamics.spec),
             "content": dynamics.content_checksums(),
             "warnings": _warnings(dynamics, key),
         }
@@ -78,6 +81,22 @@ def _actions(spec: Spec) -> int | str:
     count = math.prod(spec.action_shape)
     kind = "whole" if np.issubdtype(spec.action_array.low.dtype, np.integer) else "real"
     return f"{count} {kind} number{'' if count == 1 else 's'}"
+
+
+def _arguments(dynamics: Dynamics | ExternalEnvironment, given: dict[str, Any]) -> dict[str, Any]:
+    """All arguments where an environment keeps them as a model of its ``settings``; else those given."""
+    settings = getattr(dynamics, "settings", None)
+    return settings.model_dump(mode="json") if isinstance(settings, BaseModel) else given
+
+
+def _success(spec: Spec) -> str:
+    """What success is, in words; "" where there is none."""
+    meanings = {fact.name: fact.meaning for fact in spec.facts}
+    if spec.success is None:
+        return ""
+    cut = "may be one" if spec.truncated_success else "is none"
+    meaning = meanings.get(spec.success) or spec.success
+    return f"{meaning}, at the step that ends the episode; an episode cut by the step limit {cut}"
 
 
 def _warnings(environment: Dynamics | ExternalEnvironment, key: str) -> list[str]:

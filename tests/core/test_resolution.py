@@ -55,14 +55,23 @@ def resolved(*arguments):
 def test_gymnasium_environment_is_described():
     entry = resolved("Gymnasium", {"id": "Acrobot-v1"})
     assert entry == {
+        "arguments": {"id": "Acrobot-v1"},
         "observation_shape": [6],
         "actions": 3,
         "horizon": 500,
+        "success": "",
         "content": {},
         "warnings": [],
     }
     assert json.dumps(entry)
     assert resolved("CartPole", {})["warnings"] == []
+
+
+def test_defaults_and_what_success_is_are_written_out():
+    entry = resolved("GoalGrid", {"hold": 2})
+    assert (entry["arguments"]["hold"], entry["arguments"]["goal_bonus"]) == (2, 5.0)
+    assert entry["success"].startswith("the goal was held for as many steps as asked, at the step that ends")
+    assert entry["success"].endswith("an episode cut by the step limit is none")
 
 
 def test_ignored_seeds_are_a_warning():

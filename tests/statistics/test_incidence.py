@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seedbed.statistics.incidence import INCIDENCE_COLUMNS, NOBODY, incidence_table, seed_incidence
+from seedbed.statistics.rates import rate_interval
 
 
 def ends(*episodes, seed=0, mode="sampled"):
@@ -51,20 +52,20 @@ def test_success_at_the_step_limit_is_success():
     assert table.loc[10, "quit"] == 0  # the step limit comes before frustration
 
 
-def test_band_is_the_t_interval_over_seeds_clipped_to_shares():
+def test_band_is_the_interval_of_a_rate_over_seeds():
     shares = np.array([0.9, 1.0, 1.0, 0.4])
     seeds = [
         ends(*[("success", 4)] * round(10 * p), *[("quit", 2)] * round(10 - 10 * p), seed=k)
         for k, p in enumerate(shares)
     ]
     table = incidence_table("e", "a", pd.concat(seeds), horizon=6)
-    low, high = stats.t.interval(0.95, 3, shares.mean(), stats.sem(shares))
+    expected = rate_interval(shares, 10)
     last = table.iloc[-1]
     assert last["incidence"] == pytest.approx(shares.mean())
-    assert last["low"] == pytest.approx(low)
-    assert high > 1
-    assert last["high"] == 1
+    assert (last["low"], last["high"]) == (expected.low, expected.high)
+    assert stats.t.interval(0.95, 3, shares.mean(), stats.sem(shares))[1] > 1 > last["high"]
     assert last["n"] == 4
+    assert (table["low"].iloc[0], table["high"].iloc[0]) == (0, rate_interval(np.zeros(4), 10).high)
 
 
 def test_nobody_succeeding_is_a_flat_zero_and_says_so():

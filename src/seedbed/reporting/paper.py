@@ -8,7 +8,7 @@ from typing import Any
 from seedbed.artifacts import read_json, write_text
 from seedbed.reporting.claims import CORRECTIONS, Claim, claims, in_sentence, key_finding
 from seedbed.reporting.figure_list import figures_of
-from seedbed.reporting.formatting import Markdown, general, listed, markdown, one_line, plural
+from seedbed.reporting.formatting import Markdown, general, markdown, one_line, plural
 from seedbed.reporting.layout import Table, to_markdown
 from seedbed.reporting.limitations import limitations
 from seedbed.reporting.machines import checklist_table, machines_text
@@ -127,7 +127,10 @@ class _Section:
             "curve_episodes": _episodes(study.evaluation.curve.reset_seeds, "episodes"),
             "test_episodes": _episodes(study.evaluation.test.reset_seeds, "further episodes"),
             "primaries": [self._primary(label) for label in study.environments],
-            "secondaries": listed([in_sentence(self.results.metrics[name].title) for name in plan.secondary]),
+            "secondaries": "; ".join(
+                in_sentence(self.results.metrics[name].title) for name in plan.secondary
+            ),
+            "rates": "; ".join(in_sentence(m.title) for m in self.results.metrics.values() if m.rate),
             "baseline": one_line(study.title_of(plan.baseline)),
             "primary_correction": CORRECTIONS[plan.primary_correction],
             "draws": general(settings.draws),
@@ -186,6 +189,7 @@ class _Section:
                     "actions": self.declared(f"{key}/actions"),
                     "discrete": isinstance(sizes["actions"], int),
                     "horizon": self.declared(f"{key}/horizon"),
+                    "success": one_line(sizes.get("success", "")),
                     "content": [
                         (part.replace("_", " "), Markdown(digest))
                         for part, digest in sorted(sizes.get("content", {}).items())
