@@ -14,7 +14,7 @@ FLOORS = (
     {"job", "environments"},
     {"algorithms"},
     {"evaluation"},
-    {"training", "metrics"},
+    {"training", "metrics", "auditing"},
     {"statistics", "resolution"},
     {"figures"},
     {"reporting"},

@@ -1,0 +1,344 @@
+"""What is audited: an environment by its name, the episodes that are played in it, and what a check finds."""
+
+import contextlib
+import functools
+import hashlib
+import random
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import yaml
+
+from seedbed.algorithms.uniform_random import UniformRandomPolicy
+from seedbed.artifacts import EPISODE_COLUMNS, STEP_COLUMNS, SeedbedError, write_table
+from seedbed.environments.base import ActionArray, Dynamics, Spec
+from seedbed.environments.external import GymnasiumEnvironment, VectorEnvironment
+from seedbed.environments.gymnasium_env import DynamicsEnv
+from seedbed.environments.gymnasium_lanes import reset_seed
+from seedbed.environments.gymnasium_spaces import Observations, actions_of
+from seedbed.environments.lanes import ExternalEnvironment
+from seedbed.evaluation import Evaluation, evaluate
+from seedbed.registry import ENVIRONMENTS, load, make
+from seedbed.seeding import Purpose
+
+PURPOSE = Purpose.EVALUATION
+"""Stream of an audit's episodes; nothing is learned from them."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found.
+
+    Args:
+        check: its name.
+        holds: whether what it looks at holds; None where it cannot be judged or is no question of right or
+            wrong, for the reason in ``detail``.
+        detail: what was seen.
+        remedy: what to do; "" where nothing is to be done.
+    """
+
+    check: str
+    holds: bool | None
+    detail: str
+    remedy: str = ""
+
+
+def parsed(arguments: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` as nested arguments: values are YAML, a dot in a key leads into a dictionary.
+
+    Raises:
+        SeedbedError: no ``=``, a value that is no YAML, or a key that is both a value and a dictionary.
+    """
+    document: dict[str, Any] = {}
+    for argument in arguments:
+        key, equals, text = argument.partition("=")
+        *path, last = key.split(".")
+        try:
+            if not equals or not all((*path, last)):
+                raise ValueError("write it as key=value")
+            inner = document
+            for part in path:
+                inner = inner.setdefault(part, {})
+                if not isinstance(inner, dict):
+                    raise ValueError(f"'{part}' has a value already")
+            inner[last] = yaml.safe_load(text)
+        except (ValueError, yaml.YAMLError) as error:
+            raise SeedbedError(
+                f"The environment's argument '{argument}' is not understood: {error}."
+            ) from None
+    return document
+
+
+def open_environment(name: str, arguments: dict[str, Any]) -> Dynamics | ExternalEnvironment:
+    """An environment by its registered name, its Gymnasium id, or the place of its class or constructor.
+
+    Args:
+        name: "GoalGrid", "CartPole-v1", or "package.module:Name" of dynamics, of a Gymnasium environment
+            or of a Gymnasium vector environment.
+        arguments: the environment's; those of ``GymnasiumEnvironment`` for a Gymnasium environment.
+
+    Raises:
+        SeedbedError: it cannot be found or made.
+    """
+    if name in ENVIRONMENTS:
+        return make(name, arguments, ENVIRONMENTS, "environment")
+    adapter = "Gymnasium"
+    if name.partition(":")[2].isidentifier():
+        try:
+            found = load(name, ENVIRONMENTS, "environment")
+        except SeedbedError:
+            raise
+        except Exception as error:
+            raise SeedbedError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+        if hasattr(found, "draw") or hasattr(found, "make_lanes"):
+            return make(name, arguments, ENVIRONMENTS, "environment")
+        if isinstance(found, type) and issubclass(found, gymnasium.vector.VectorEnv):
+            adapter = "GymnasiumVector"
+    return make(adapter, {"id": name} | arguments, ENVIRONMENTS, "environment")
+
+
+class WatchfulRandomPolicy(UniformRandomPolicy):
+    """Uniform random actions, each drawn number shifted by a checksum of the observation.
+
+    So any bit of an observation that differs shows in all that follows, and in the tables. Infinite bounds of
+    actions are taken as -1 and 1.
+    """
+
+    def __init__(self, seeds: Sequence[int], environment: Dynamics | ExternalEnvironment):
+        super().__init__(seeds, SimpleNamespace(spec=_bounded(environment.spec)))
+
+    def act(self, observation, mask, uniforms, memory, first):
+        """See ``Policy.act``."""
+        rows = np.ascontiguousarray(observation).reshape(first.size, -1)
+        shift = np.array([zlib.crc32(row.tobytes()) for row in rows]) / 2**32
+        return super().act(
+            observation, mask, (uniforms + shift.reshape(*first.shape, 1)) % 1.0, memory, first
+        )
+
+
+def _bounded(spec: Spec) -> Spec:
+    if spec.action_array is None:
+        return spec
+    return replace(spec, action_array=ActionArray(*_bounds(spec.action_array)))
+
+
+def _bounds(array: ActionArray) -> tuple[np.ndarray, np.ndarray]:
+    """Finite bounds of actions: -1 and 1 where there are none."""
+    if np.issubdtype(array.low.dtype, np.integer):
+        return array.low, array.high
+    low = np.where(np.isfinite(array.low), array.low, np.minimum(-1.0, array.high))
+    high = np.where(np.isfinite(array.high), array.high, np.maximum(1.0, low))
+    return low.astype(array.low.dtype), high.astype(array.low.dtype)
+
+
+def draw_action(space: gymnasium.Space, generator: np.random.Generator, mask: np.ndarray | None = None):
+    """A random action of a space; where an action mask is known, an allowed one."""
+    count, array = actions_of(space)
+    if array is None:
+        allowed = np.arange(count) if mask is None else np.flatnonzero(mask)
+        return np.int64(space.start + allowed[generator.integers(len(allowed))])
+    low, high = _bounds(array)
+    if np.issubdtype(low.dtype, np.integer):
+        return generator.integers(low, high, endpoint=True)
+    return generator.uniform(low, high).astype(low.dtype)
+
+
+@dataclass
+class Play:
+    """One episode of an environment. Step t is at t - 1, but its observation at t: the reset's is first."""
+
+    seed: int
+    observations: list[Any] = field(default_factory=list)
+    """As they were returned."""
+    copies: list[Any] = field(default_factory=list)
+    """The same, copied when they were returned."""
+    rewards: list[Any] = field(default_factory=list)
+    flags: list[tuple[Any, Any]] = field(default_factory=list)
+    """(terminated, truncated), as they were returned."""
+    infos: list[Any] = field(default_factory=list)
+    """Of the steps."""
+    changed_action: int | None = None
+    """The step that wrote to the action it was given."""
+    error: str | None = None
+    """What the environment raised, and in which step."""
+
+    @property
+    def length(self) -> int:
+        """Number of steps."""
+        return len(self.rewards)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it reached an end."""
+        return bool(self.flags) and any(map(bool, self.flags[-1]))
+
+    def fingerprint(self, encoding: Observations) -> list[tuple]:
+        """All that was returned, comparable bit by bit."""
+        seen = [encoding.one(observation).tobytes() for observation in self.copies]
+        steps = zip(seen[1:], map(float, self.rewards), self.flags, strict=True)
+        return [(seen[0],), *((o, r, *map(bool, flags)) for o, r, flags in steps), (self.error,)]
+
+
+def play(env: gymnasium.Env, seed: int, actions: int, steps: int) -> Play:
+    """Play one episode, at most so many steps, under actions of a generator with the seed ``actions``."""
+    episode, generator = Play(seed), np.random.default_rng(actions)
+    try:
+        observation, info = env.reset(seed=seed)
+        episode.observations.append(observation)
+        episode.copies.append(deepcopy(observation))
+        while episode.length < steps and not episode.ended:
+            mask = (
+                info.get("action_mask") if isinstance(env.action_space, gymnasium.spaces.Discrete) else None
+            )
+            action = draw_action(env.action_space, generator, mask)
+            given = deepcopy(action)
+            observation, reward, terminated, truncated, info = env.step(action)
+            episode.observations.append(observation)
+            episode.copies.append(deepcopy(observation))
+            episode.rewards.append(reward)
+            episode.flags.append((terminated, truncated))
+            episode.infos.append(info)
+            if episode.changed_action is None and not np.array_equal(action, given):
+                episode.changed_action = episode.length
+    except Exception as error:
+        episode.error = f"{type(error).__name__} after step {episode.length}: {error}"
+    return episode
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The environment under audit.
+
+    Args:
+        name, arguments: see ``open_environment``; a fresh process makes it again from them.
+        episodes: number of episodes that checks play.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    episodes: int
+
+    @functools.cached_property
+    def environment(self) -> Dynamics | ExternalEnvironment:
+        """As a study would have it.
+
+        Raises:
+            SeedbedError: it cannot be made.
+        """
+        return open_environment(self.name, self.arguments)
+
+    @functools.cached_property
+    def single(self) -> GymnasiumEnvironment | None:
+        """As a single Gymnasium environment; None where it is none, such as a vector environment."""
+        if isinstance(self.environment, GymnasiumEnvironment):
+            return self.environment
+        if hasattr(self.environment, "make_lanes") or self.environment.spec.agents is not None:
+            return None
+        spec = self.environment.spec
+        return GymnasiumEnvironment(
+            id=functools.partial(DynamicsEnv, self.environment),
+            success=spec.success,
+            truncated_success=spec.truncated_success,
+            horizon=spec.horizon,
+        )
+
+    @property
+    def kind(self) -> str:
+        """What ``single`` is None for, in words."""
+        if isinstance(self.environment, VectorEnvironment):
+            return f"a vector environment that resets in mode {self.environment.autoreset_mode.name}"
+        return "no single-agent Gymnasium environment"
+
+    @property
+    def encoding(self) -> Observations:
+        """How observations of ``single`` become arrays."""
+        with contextlib.closing(self.single.make()) as env:
+            return Observations(env.observation_space)
+
+    @functools.cached_property
+    def seeds(self) -> list[int]:
+        """Reset seeds of the episodes of ``plays``."""
+        bits = self.single.seed_bits
+        return [reset_seed(PURPOSE, 0, episode, bits) for episode in range(self.episodes)]
+
+    @functools.cached_property
+    def plays(self) -> list[Play]:
+        """The episodes of all seeds, played one after the other in one environment."""
+        with contextlib.closing(self.single.make()) as env:
+            return [play(env, seed, seed, self.single.spec.horizon) for seed in self.seeds]
+
+    def run(self, lanes: int, environment: Dynamics | ExternalEnvironment | None = None) -> Evaluation:
+        """Evaluate random actions on the audit's episodes.
+
+        Args:
+            lanes: see ``evaluate``.
+            environment: another form of the same environment.
+
+        Raises:
+            EvaluationError: see ``evaluate``.
+        """
+        environment = environment or self.environment
+        policy = WatchfulRandomPolicy([0], environment)
+        return evaluate(policy, environment, PURPOSE, self.episodes, lanes=lanes, log_steps=True)
+
+    @functools.cached_property
+    def reference(self) -> Evaluation:
+        """``run`` with one lane and fixed global generators: what others are held against."""
+        with global_generators(1):
+            return self.run(1)
+
+
+def digest(run: Evaluation) -> str:
+    """SHA-256 of the bytes of the episode table's file and of the step table's."""
+    total = hashlib.sha256()
+    with tempfile.TemporaryDirectory() as folder:
+        for table, columns in ((run.episodes, EPISODE_COLUMNS), (run.steps, STEP_COLUMNS)):
+            path = Path(folder, "table.parquet")
+            write_table(path, table, columns)
+            total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def difference(one: Evaluation, other: Evaluation) -> str | None:
+    """Where the step tables first differ, in words; None where the files of both tables have equal bytes."""
+    if digest(one) == digest(other):
+        return None
+    mine, theirs = (run.steps.drop(columns="policy_mode") for run in (one, other))
+    rows = min(len(mine), len(theirs))
+    unequal = mine[:rows].to_numpy() != theirs[:rows].to_numpy()
+    if not unequal.any():
+        return f"{len(mine)} and {len(theirs)} steps"
+    row, column = np.argwhere(unequal)[0]
+    name = mine.columns[column]
+    first = mine.iloc[row]
+    return (
+        f"first in episode {first['episode']}, step {first['t']}: "
+        f"{name} {first[name]} and {theirs.iloc[row][name]}"
+    )
+
+
+@contextlib.contextmanager
+def global_generators(seed: int) -> Iterator[None]:
+    """Python's and numpy's global generators as after seeding; afterwards as they were before."""
+    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002 - others may use it
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(legacy)  # noqa: NPY002
+
+
+def global_state() -> tuple:
+    """The state of Python's and numpy's global generators, comparable."""
+    name, words, *rest = np.random.get_state()  # noqa: NPY002
+    return random.getstate(), name, words.tobytes(), *rest
