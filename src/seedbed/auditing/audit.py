@@ -109,5 +109,5 @@ def verdict(findings: Sequence[Finding]) -> str:
     wrong = [finding.check for finding in findings if finding.holds is False]
     judged = sum(finding.holds is not None for finding in findings)
     if wrong:
-        return f"{len(wrong)} of {judged} do not hold: {', '.join(wrong)}"
+        return f"{judged - len(wrong)} of {judged} hold; these do not: {', '.join(wrong)}"
     return f"all {judged} that can be judged hold"

@@ -107,7 +107,7 @@ def earlier_episodes(subject: Subject) -> Finding:
         if fresh[-1] != after.fingerprint(encoding):
             number = len(fresh) - 1
             detail = (
-                f"episode {number} (seed {seed}) is another after {number} others than in a fresh environment"
+                f"episode {number} (seed {seed}) is another as number {number} than in a fresh environment"
             )
             return Finding(name, False, detail, remedy)
     number = int(np.argmin([played.length for played in subject.plays]))
