@@ -185,6 +185,19 @@ def merged_flags():
     return MergedFlags(TimeLimit(Walk(), 8))
 
 
+class HidesTheLimit(gymnasium.Wrapper):
+    """Goes on beyond the step limit."""
+
+    def step(self, action):
+        seen, reward, _, _, info = self.env.step(action)
+        return seen, reward, False, False, info
+
+
+def hidden_limit():
+    """A walk that was to be cut after 8 steps."""
+    return HidesTheLimit(TimeLimit(Walk(), 8))
+
+
 class SharedWorld(Walk):
     """All instances of a process move the same thing."""
 

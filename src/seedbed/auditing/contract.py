@@ -5,7 +5,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
@@ -38,53 +37,36 @@ def episodes(subject: Subject) -> Finding:
 
 def finite_numbers(subject: Subject) -> Finding:
     """Whether all rewards and observations are finite."""
-    name, encoding = "finite numbers", subject.encoding
+    name = "finite numbers"
     for number, played in enumerate(subject.plays):
-        for t, observation in enumerate(played.copies):
-            if not np.isfinite(encoding.one(observation)).all():
-                return _wrong(
-                    name, number, t, f"the observation is {observation}", "Look for what divides by 0."
-                )
-        for t, reward in enumerate(played.rewards, 1):
-            if not np.isfinite(np.asarray(reward, float)).all():
-                return _wrong(name, number, t, f"the reward is {reward}", "Look for what divides by 0.")
+        if played.not_finite:
+            return _wrong(name, number, *played.not_finite, "Look for what divides by 0.")
     return Finding(name, True, f"observations and rewards of {_steps(subject)} steps are finite")
 
 
 def observation_space(subject: Subject) -> Finding:
-    """Whether observations lie in their space: shape, type and bounds; what is not finite is left out."""
-    name, encoding = "observation space", subject.encoding
+    """Whether observations lie in their space: type and bounds; what is not finite is left out."""
+    name = "observation space"
     for number, played in enumerate(subject.plays):
-        for t, observation in enumerate(played.copies):
-            finite = np.isfinite(encoding.one(observation)).all()
-            if finite and not encoding.space.contains(observation):
-                remedy = "Return what the space says, or widen the space: learners scale by its bounds."
-                return _wrong(name, number, t, _outside(encoding.space, observation), remedy)
+        if played.outside:
+            remedy = "Return what the space says, or widen the space: learners scale by its bounds."
+            return _wrong(name, number, *played.outside, remedy)
     return Finding(name, True, f"{_steps(subject) + len(subject.plays)} observations lie in it")
-
-
-def _outside(space: gymnasium.Space, observation: Any) -> str:
-    if not isinstance(space, gymnasium.spaces.Box) or not isinstance(observation, np.ndarray):
-        return f"{observation!r} is not in {space}"
-    if observation.dtype != space.dtype or observation.shape != space.shape:
-        return f"{observation.dtype} {observation.shape} where the space says {space.dtype} {space.shape}"
-    entry = tuple(map(int, np.argwhere((observation < space.low) | (observation > space.high))[0]))
-    return f"entry {entry} is {observation[entry]}, not in [{space.low[entry]}, {space.high[entry]}]"
 
 
 def rewards_and_flags(subject: Subject) -> Finding:
     """Whether a reward is one number, both flags are booleans and info is a dictionary."""
     name = "rewards and flags"
     for number, played in enumerate(subject.plays):
-        steps = zip(played.rewards, played.flags, played.infos, strict=True)
-        for t, (reward, flags, info) in enumerate(steps, 1):
+        for t, (reward, flags) in enumerate(zip(played.rewards, played.flags, strict=True), 1):
             if isinstance(reward, bool) or not isinstance(reward, int | float | np.integer | np.floating):
-                return _wrong(name, number, t, f"the reward is a {_type(reward)}", "Return a float.")
+                return _wrong(name, number, t, f"the reward is of type {_type(reward)}", "Return a float.")
             for flag, value in zip(("terminated", "truncated"), flags, strict=True):
                 if not isinstance(value, bool | np.bool_):
-                    return _wrong(name, number, t, f"{flag} is a {_type(value)}", "Return a bool.")
-            if not isinstance(info, dict):
-                return _wrong(name, number, t, f"info is a {_type(info)}", "Return a dictionary.")
+                    return _wrong(name, number, t, f"{flag} is of type {_type(value)}", "Return a bool.")
+        if played.no_dictionary:
+            t, kind = played.no_dictionary
+            return _wrong(name, number, t, f"info is of type {kind}", "Return a dictionary.")
     ends = [tuple(map(bool, played.flags[-1])) for played in subject.plays]
     terminated, truncated = (sum(flags) for flags in zip(*ends, strict=True))
     return Finding(name, True, f"of the right types; {terminated} episodes terminated, {truncated} truncated")
@@ -92,10 +74,8 @@ def rewards_and_flags(subject: Subject) -> Finding:
 
 def step_limit(subject: Subject) -> Finding:
     """Whether an episode at its step limit is truncated there, and a shorter limit only cuts it."""
-    name, remedy = (
-        "step limit",
-        "Hand on `truncated` as TimeLimit sets it: learners bootstrap unless terminated.",
-    )
+    name = "step limit"
+    remedy = "Hand on `truncated` as TimeLimit sets it: learners bootstrap unless terminated."
     horizon = subject.single.spec.horizon
     reached = [(k, played) for k, played in enumerate(subject.plays) if played.length == horizon]
     for number, played in reached:
@@ -112,8 +92,8 @@ def step_limit(subject: Subject) -> Finding:
             f"under a limit of {limit}, an episode of {longest.length} steps had {cut.length}, {_ended(cut)}"
         )
         return Finding(name, False, detail, remedy)
-    before = longest.fingerprint(subject.encoding)[:limit]
-    if cut.fingerprint(subject.encoding)[:limit] != before:
+    before = longest.fingerprint()[:limit]
+    if cut.fingerprint()[:limit] != before:
         detail = f"under a limit of {limit}, an episode differs before the limit"
         return Finding(name, False, detail, "What happens in a step must not depend on the step limit.")
     detail = f"an episode of {longest.length} steps is truncated at {limit} under that limit"
@@ -127,12 +107,12 @@ def _ended(played: Play) -> str:
 
 def returned_arrays(subject: Subject) -> Finding:
     """Whether later steps leave earlier observations alone, and actions are not written to."""
-    name, encoding = "returned arrays", subject.encoding
+    name = "returned arrays"
     for number, played in enumerate(subject.plays):
-        for t, (now, then) in enumerate(zip(played.observations, played.copies, strict=True)):
-            if encoding.one(now).tobytes() != encoding.one(then).tobytes():
-                remedy = "Return a copy: `return self.buffer.copy(), ...`."
-                return _wrong(name, number, t, "the returned observation was changed later", remedy)
+        if played.changed_observation is not None:
+            remedy = "Return a copy: `return self.buffer.copy(), ...`."
+            detail = "the returned observation was changed later"
+            return _wrong(name, number, played.changed_observation, detail, remedy)
         if played.changed_action is not None:
             remedy = "Copy the action before changing it."
             return _wrong(name, number, played.changed_action, "the given action was written to", remedy)
@@ -142,7 +122,7 @@ def returned_arrays(subject: Subject) -> Finding:
 def success(subject: Subject) -> Finding:
     """Whether ``info`` tells success at each end, where an argument says that it does."""
     name, key = "success", subject.single.success
-    last = [played.infos[-1] for played in subject.plays]
+    last = [played.info for played in subject.plays]
     known = sorted(
         {str(k) for info in last for k, value in info.items() if isinstance(value, bool | np.bool_)}
     )

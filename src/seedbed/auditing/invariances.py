@@ -49,7 +49,7 @@ def equal_seeds(subject: Subject) -> Finding:
 
 def distinct_seeds(subject: Subject) -> Finding:
     """Whether seeds that differ in their upper bits only give different episodes too."""
-    name, encoding = "distinct seeds", subject.encoding
+    name = "distinct seeds"
     generator = np.random.default_rng(0)
     low = generator.permutation(2**16)[:SEED_SAMPLE]
     bits = min(subject.single.seed_bits, 32)
@@ -57,7 +57,7 @@ def distinct_seeds(subject: Subject) -> Finding:
     with closing(subject.single.make()) as env:
 
         def seen(seed: int) -> tuple:
-            return tuple(play(env, int(seed), 0, SEED_STEPS).fingerprint(encoding))
+            return tuple(play(env, int(seed), 0, SEED_STEPS).fingerprint())
 
         episodes = [seen(seed) for seed in low]
         upper = [seen(seed) for seed in high] if bits > 16 else []
@@ -98,13 +98,13 @@ def global_random(subject: Subject) -> Finding:
 
 def earlier_episodes(subject: Subject) -> Finding:
     """Whether an episode is the same in a fresh environment, after others, and after one given up."""
-    name, encoding = "earlier episodes", subject.encoding
+    name = "earlier episodes"
     remedy = "Set every attribute that a step reads anew in reset, and seed every generator there."
     fresh = []
     for seed, after in zip(subject.seeds, subject.plays, strict=True):
         with closing(subject.single.make()) as env:
-            fresh.append(play(env, seed, seed, subject.single.spec.horizon).fingerprint(encoding))
-        if fresh[-1] != after.fingerprint(encoding):
+            fresh.append(play(env, seed, seed, subject.single.spec.horizon).fingerprint())
+        if fresh[-1] != after.fingerprint():
             number = len(fresh) - 1
             detail = (
                 f"episode {number} (seed {seed}) is another as number {number} than in a fresh environment"
@@ -115,7 +115,7 @@ def earlier_episodes(subject: Subject) -> Finding:
     longest = max(subject.plays, key=lambda played: played.length)
     with closing(subject.single.make()) as env:
         play(env, longest.seed, longest.seed, max(1, longest.length // 2))
-        if play(env, seed, seed, subject.single.spec.horizon).fingerprint(encoding) != fresh[number]:
+        if play(env, seed, seed, subject.single.spec.horizon).fingerprint() != fresh[number]:
             detail = f"the episode of seed {seed} is another after one that was given up half-way"
             return Finding(name, False, detail, remedy)
     return Finding(
@@ -194,6 +194,8 @@ def _vector_episodes(subject: Subject, mode: AutoresetMode, episodes: int) -> li
         generators = [np.random.default_rng((lane, 0)) for lane in range(2)]
         total, length, resetting = np.zeros(2), np.zeros(2, int), np.zeros(2, bool)
         while min(map(len, found)) < episodes:
+            if length.max() > subject.single.spec.horizon:
+                raise RuntimeError(f"an episode has not ended after {length.max() - 1} steps, its limit")
             action = [draw_action(envs.single_action_space, generator) for generator in generators]
             observations, reward, terminated, truncated, info = envs.step(np.array(action))
             ended = (terminated | truncated) & ~resetting

@@ -3,9 +3,11 @@
 import contextlib
 import functools
 import hashlib
+import math
 import random
 import tempfile
 import zlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -31,6 +33,8 @@ from seedbed.seeding import Purpose
 
 PURPOSE = Purpose.EVALUATION
 """Stream of an audit's episodes; nothing is learned from them."""
+KEPT = 64
+"""Steps for which an observation is kept, to see whether later steps change it."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,8 @@ def parsed(arguments: Sequence[str]) -> dict[str, Any]:
                 inner = inner.setdefault(part, {})
                 if not isinstance(inner, dict):
                     raise ValueError(f"'{part}' has a value already")
+            if last in inner:
+                raise ValueError(f"'{last}' has a value already")
             inner[last] = yaml.safe_load(text)
         except (ValueError, yaml.YAMLError) as error:
             raise SeedbedError(
@@ -153,22 +159,28 @@ def draw_action(space: gymnasium.Space, generator: np.random.Generator, mask: np
 
 @dataclass
 class Play:
-    """One episode of an environment. Step t is at t - 1, but its observation at t: the reset's is first."""
+    """One episode of a single environment, and what was wrong in it; t counts steps, 0 is the reset."""
 
     seed: int
-    observations: list[Any] = field(default_factory=list)
-    """As they were returned."""
-    copies: list[Any] = field(default_factory=list)
-    """The same, copied when they were returned."""
+    seen: list[bytes] = field(default_factory=list)
+    """SHA-256 of each observation, the reset's first."""
     rewards: list[Any] = field(default_factory=list)
     flags: list[tuple[Any, Any]] = field(default_factory=list)
     """(terminated, truncated), as they were returned."""
-    infos: list[Any] = field(default_factory=list)
-    """Of the steps."""
+    info: Any = None
+    """Of the last step."""
+    not_finite: tuple[int, str] | None = None
+    """The first t whose reward or observation is not finite, and how."""
+    outside: tuple[int, str] | None = None
+    """The first t whose observation is finite but not in its space, and how."""
+    no_dictionary: tuple[int, str] | None = None
+    """The first t whose info is no dictionary, and what it is."""
+    changed_observation: int | None = None
+    """A t whose observation was not the same any more some steps later."""
     changed_action: int | None = None
-    """The step that wrote to the action it was given."""
+    """The first t that wrote to the action it was given."""
     error: str | None = None
-    """What the environment raised, and in which step."""
+    """What the environment raised, and after which step."""
 
     @property
     def length(self) -> int:
@@ -180,37 +192,65 @@ class Play:
         """Whether it reached an end."""
         return bool(self.flags) and any(map(bool, self.flags[-1]))
 
-    def fingerprint(self, encoding: Observations) -> list[tuple]:
-        """All that was returned, comparable bit by bit."""
-        seen = [encoding.one(observation).tobytes() for observation in self.copies]
-        steps = zip(seen[1:], map(float, self.rewards), self.flags, strict=True)
-        return [(seen[0],), *((o, r, *map(bool, flags)) for o, r, flags in steps), (self.error,)]
+    def fingerprint(self) -> list[tuple]:
+        """All that was returned, step by step, comparable bit by bit."""
+        steps = zip(self.seen[1:], self.rewards, self.flags, strict=False)  # an error may cut the last
+        return [(*self.seen[:1], self.error), *((o, float(r), *map(bool, flags)) for o, r, flags in steps)]
 
 
 def play(env: gymnasium.Env, seed: int, actions: int, steps: int) -> Play:
     """Play one episode, at most so many steps, under actions of a generator with the seed ``actions``."""
     episode, generator = Play(seed), np.random.default_rng(actions)
+    encoding, kept = Observations(env.observation_space), deque(maxlen=KEPT)
+
+    def look(observation: Any, info: Any) -> None:
+        t, encoded = episode.length, encoding.one(observation)
+        episode.seen.append(hashlib.sha256(encoded.tobytes()).digest())
+        if not np.isfinite(encoded).all():
+            episode.not_finite = episode.not_finite or (t, f"the observation is {observation}")
+        elif episode.outside is None and not encoding.space.contains(observation):
+            episode.outside = (t, _outside(encoding.space, observation))
+        if not isinstance(info, dict):
+            episode.no_dictionary = episode.no_dictionary or (t, type(info).__name__)
+        if len(kept) == KEPT:
+            check(*kept.popleft())
+        kept.append((t, observation))
+
+    def check(t: int, observation: Any) -> None:
+        if hashlib.sha256(encoding.one(observation).tobytes()).digest() != episode.seen[t]:
+            episode.changed_observation = t
+
     try:
         observation, info = env.reset(seed=seed)
-        episode.observations.append(observation)
-        episode.copies.append(deepcopy(observation))
+        look(observation, info)
         while episode.length < steps and not episode.ended:
-            mask = (
-                info.get("action_mask") if isinstance(env.action_space, gymnasium.spaces.Discrete) else None
-            )
-            action = draw_action(env.action_space, generator, mask)
+            masks = isinstance(env.action_space, gymnasium.spaces.Discrete) and isinstance(info, dict)
+            action = draw_action(env.action_space, generator, info.get("action_mask") if masks else None)
             given = deepcopy(action)
             observation, reward, terminated, truncated, info = env.step(action)
-            episode.observations.append(observation)
-            episode.copies.append(deepcopy(observation))
+            if not math.isfinite(float(reward)):
+                episode.not_finite = episode.not_finite or (episode.length + 1, f"the reward is {reward}")
             episode.rewards.append(reward)
             episode.flags.append((terminated, truncated))
-            episode.infos.append(info)
+            episode.info = info
             if episode.changed_action is None and not np.array_equal(action, given):
                 episode.changed_action = episode.length
+            look(observation, info)
+        for t, observation in kept:
+            check(t, observation)
     except Exception as error:
         episode.error = f"{type(error).__name__} after step {episode.length}: {error}"
     return episode
+
+
+def _outside(space: gymnasium.Space, observation: Any) -> str:
+    if not isinstance(space, gymnasium.spaces.Box) or not isinstance(observation, np.ndarray):
+        return f"{observation!r} is not in {space}"
+    wrong = np.argwhere((observation < space.low) | (observation > space.high))
+    if not len(wrong):
+        return f"an array of {observation.dtype}, where the space says {space.dtype}"
+    entry = tuple(map(int, wrong[0]))
+    return f"entry {entry} is {observation[entry]}, not in [{space.low[entry]}, {space.high[entry]}]"
 
 
 @dataclass(frozen=True)
@@ -256,12 +296,6 @@ class Subject:
         if isinstance(self.environment, VectorEnvironment):
             return f"a vector environment that resets in mode {self.environment.autoreset_mode.name}"
         return "no single-agent Gymnasium environment"
-
-    @property
-    def encoding(self) -> Observations:
-        """How observations of ``single`` become arrays."""
-        with contextlib.closing(self.single.make()) as env:
-            return Observations(env.observation_space)
 
     @functools.cached_property
     def seeds(self) -> list[int]:
