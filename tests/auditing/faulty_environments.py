@@ -248,6 +248,18 @@ class Certain(Walk):
         return 0.05
 
 
+class RarelyAnother(LowBits):
+    """One start in sixteen is another, by 16 bits of the seed."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0.5 if self.np_random.random() < 15 / 16 else -0.5
+        return self.seen(), {}
+
+    def push(self):
+        return 0.05
+
+
 class HalfShort(Walk):
     """Half of all episodes take 3 steps and fail, half take 30 and succeed."""
 

@@ -94,6 +94,12 @@ def test_a_deterministic_environment_is_no_fault_but_said():
     assert "n_eff = 1" in found["distinct seeds"].detail
 
 
+def test_too_few_different_episodes_are_no_verdict_on_seeds():
+    finding = findings("faulty_environments:RarelyAnother")["distinct seeds"]
+    assert finding.holds is None
+    assert finding.detail == "2 different episodes from 64 seeds are too few to tell"
+
+
 def test_the_probe_shows_the_bias_to_short_episodes():
     """The truth is .5 and 16.5 steps; what finishes first is short and fails."""
     said = findings("faulty_environments:HalfShort")["bias probe"].detail

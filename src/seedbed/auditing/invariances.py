@@ -61,12 +61,12 @@ def distinct_seeds(subject: Subject) -> Finding:
 
         episodes = [seen(seed) for seed in low]
         upper = [seen(seed) for seed in high] if bits > 16 else []
-    distinct = len(set(episodes))
-    if distinct == 1 and len({*episodes, *upper}) == 1:
+    count, distinct = len(episodes + upper), len({*episodes, *upper})
+    if distinct == 1:
         return Finding(
             name,
             None,
-            f"all of {SEED_SAMPLE} seeds give the same first {SEED_STEPS} steps under the same actions: the "
+            f"all of {count} seeds give the same first {SEED_STEPS} steps under the same actions: the "
             "environment is deterministic, and a deterministic policy has one episode in it (n_eff = 1)",
         )
     alike = np.mean([one == other for i, one in enumerate(episodes) for other in episodes[:i]])
@@ -77,7 +77,9 @@ def distinct_seeds(subject: Subject) -> Finding:
         return Finding(
             name, False, detail, "Use the whole seed: no `seed % 65536`. Few seeds soon meet twice."
         )
-    said = f"{distinct} of {SEED_SAMPLE} seeds give different episodes under the same actions"
+    if upper == episodes:
+        return Finding(name, None, f"{distinct} different episodes from {count} seeds are too few to tell")
+    said = f"{count} seeds give {distinct} different episodes under the same actions"
     return Finding(name, True, said)
 
 
