@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from seedbed.arguments import nested
 from seedbed.artifacts import SeedbedError
 from seedbed.environments.cart_pole import CartPole
-from seedbed.evaluating.run import nested
 
 
 class Stubborn(CartPole):

@@ -4,16 +4,16 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import yaml
 
 from seedbed.artifacts import EPISODE_COLUMNS, SeedbedError, atomic, write_table, write_text
 from seedbed.environments.base import Spec
-from seedbed.evaluating.sources import OpenedPolicy, open_environment, open_policy
+from seedbed.environments.opening import open_environment
+from seedbed.evaluating.sources import OpenedPolicy, open_policy
 from seedbed.evaluating.summary import effective_episodes, summarise
 from seedbed.evaluation import evaluate
 from seedbed.seeding import Purpose
@@ -39,7 +39,7 @@ class Request:
 
     Args:
         policy, policy_arguments: see ``sources.open_policy``.
-        environment, environment_arguments, max_steps: see ``sources.open_environment``.
+        environment, environment_arguments, max_steps: see ``environments.opening``.
         episodes: how many per seed.
         seeds: training seeds; None for all of a .safetensors file, and for seed 0 otherwise.
         seed_offset: number of the first episode.
@@ -226,44 +226,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def nested(pairs: Iterable[str]) -> dict[str, Any]:
-    """Arguments from "key=value"; a value is JSON or else YAML, and dots in a key lead into mappings.
-
-    Raises:
-        SeedbedError: no "=", an empty or repeated key, a key both with and without parts, or a value that
-            cannot be read.
-    """
-    arguments: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        *path, last = key.split(".")
-        if not (equals and all([*path, last])):
-            raise SeedbedError(f"'{pair}' is no KEY=VALUE, such as horizon=64 or kwargs.g=9.8.")
-        inner = arguments
-        for part in path:
-            inner = inner.setdefault(part, {})
-            if not isinstance(inner, dict):
-                raise SeedbedError(f"'{pair}': '{part}' already has a value. Give each argument once.")
-        if last in inner:
-            raise SeedbedError(f"'{pair}': '{key}' already has a value. Give each argument once.")
-        inner[last] = _read(text, pair)
-    return arguments
-
-
-def _read(text: str, pair: str) -> Any:
-    try:
-        value = json.loads(text)  # first, since 1e-3 is a number to JSON and a text to YAML
-    except json.JSONDecodeError:
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise SeedbedError(f"'{pair}': the value is neither JSON nor YAML: {error}") from None
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        raise SeedbedError(
-            f"'{pair}': {value} is nothing that JSON has; give a number, text or list."
-        ) from None
-    return value

@@ -1,7 +1,5 @@
 """Where policies and environments come from: a registered name, a file, a Gymnasium id, somebody's module."""
 
-import difflib
-import importlib.metadata
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from seedbed.artifacts import ArtifactError, SeedbedError, read_arrays, sha256
 from seedbed.environments.base import Dynamics
 from seedbed.environments.lanes import ExternalEnvironment
-from seedbed.registry import ALGORITHMS, ENVIRONMENTS, load, make
+from seedbed.registry import ALGORITHMS, load, make
 from seedbed.training import train
 
 if TYPE_CHECKING:
@@ -18,16 +16,6 @@ if TYPE_CHECKING:
 
 POLICY_FILES = (".zip", ".onnx", ".pt", ".ts")
 """Files of policies that other tools wrote; the algorithm ``policy_file`` reads them."""
-
-
-class OpenedEnvironment(NamedTuple):
-    """An environment and what it is called."""
-
-    environment: Dynamics | ExternalEnvironment
-    arguments: dict[str, Any]
-    """All keyword arguments it was made with."""
-    version: str | None
-    """Package and version that define it, such as "gymnasium 1.4.0"; None for a module without a version."""
 
 
 class OpenedPolicy(NamedTuple):
@@ -38,81 +26,6 @@ class OpenedPolicy(NamedTuple):
     """Name of the algorithm; None for a file that several algorithms may have written."""
     sha256: str
     """Of the policy's file; of the bytes that it would be saved as, if it has none."""
-
-
-def open_environment(name: str, arguments: dict[str, Any], max_steps: int | None = None) -> OpenedEnvironment:
-    """An environment by its registered name, its Gymnasium id, or package.module:Name.
-
-    Args:
-        name: a registered name comes first; another one is an environment of your own, a Gymnasium class or a
-            Gymnasium id; for the latter two, arguments are those of the registered ``Gymnasium``.
-        arguments: keyword arguments.
-        max_steps: step limit in place of the environment's own; it becomes the argument ``horizon``.
-
-    Raises:
-        SeedbedError: there is no such environment, it refuses an argument, or its step limit is fixed.
-    """
-    arguments = dict(arguments)
-    if max_steps is not None:
-        if "horizon" in arguments:
-            raise SeedbedError(
-                "--max-steps and --environment-argument horizon say the same: give one of them."
-            )
-        arguments["horizon"] = max_steps
-    registered = name
-    if name not in ENVIRONMENTS and not _is_own(name):
-        registered, arguments = "Gymnasium", {"id": name, **arguments}
-    if max_steps is not None and registered == "GymnasiumVector":
-        raise SeedbedError(
-            "--max-steps: a vector environment keeps its step limits itself. Give it its own argument: "
-            "--environment-argument kwargs.NAME=VALUE."
-        )
-    try:
-        made = make(registered, arguments, ENVIRONMENTS, "environment")
-    except SeedbedError as error:
-        if max_steps is not None and "horizon" in str(error):
-            raise SeedbedError(
-                f"{error} (--max-steps is the argument 'horizon'; without it, the limit is fixed.)"
-            ) from error
-        if "NameNotFound" in str(error):
-            close = difflib.get_close_matches(name, ENVIRONMENTS, n=1)
-            raise SeedbedError(
-                f"There is no environment '{name}'{f'; did you mean {close[0]}?' if close else '.'} "
-                f"Use one of {', '.join(sorted(ENVIRONMENTS))}, a Gymnasium id, or package.module:Name."
-            ) from error
-        raise
-    if max_steps is not None and made.spec.horizon > max_steps:
-        raise SeedbedError(
-            f"--max-steps: '{name}' has episodes of {made.spec.horizon} steps in spite of the argument "
-            f"horizon={max_steps}."
-        )
-    return OpenedEnvironment(made, arguments, _version(made))
-
-
-def _is_own(name: str) -> bool:
-    """Whether package.module:Name is an environment as Seedbed has them, rather than a Gymnasium class."""
-    if not name.partition(":")[2].isidentifier():
-        return False
-    import gymnasium
-
-    found = load(name, ENVIRONMENTS, "environment")
-    if isinstance(found, type) and issubclass(found, gymnasium.Env):
-        return False
-    return hasattr(found, "draw") or hasattr(found, "make_lanes")
-
-
-def _version(environment: Dynamics | ExternalEnvironment) -> str | None:
-    module = type(environment).__module__
-    if isinstance(named := getattr(environment, "id", None), str):
-        import gymnasium
-
-        entry = gymnasium.registry[named].entry_point if named in gymnasium.registry else named
-        module = entry if isinstance(entry, str) else entry.__module__
-    package = module.partition(":")[0].partition(".")[0]
-    try:
-        return f"{package} {importlib.metadata.version(package)}"
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def open_policy(
