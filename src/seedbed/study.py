@@ -237,6 +237,18 @@ class Study(_Model):
         entry = self.algorithms[algorithm]
         return entry.arguments | entry.arguments_in.get(environment, {})
 
+    def modules(self, algorithm: str, environment: str) -> list[str]:
+        """An algorithm's own module and those that its arguments name, as "package.module:Name"."""
+        own = location(self.algorithms[algorithm].algorithm, ALGORITHMS, "algorithm")
+        return [own, *mentioned(self.arguments(algorithm, environment))]
+
+    def files(self, algorithm: str, environment: str, seeds: list[int]) -> list[str]:
+        """The files that an algorithm's argument ``path`` names; one per seed where it holds "{seed}"."""
+        path = self.arguments(algorithm, environment).get("path")
+        if not isinstance(path, str):
+            return []
+        return list(dict.fromkeys(path.replace("{seed}", str(seed)) for seed in seeds))
+
     def blocks(self, algorithm: str, seeds_per_job: int) -> dict[str, list[int]]:
         """Block name -> contiguous training seeds, such as {"seeds-0-3": [0, 1, 2, 3], "seed-7": [7]}."""
         size = self.algorithms[algorithm].seeds_per_job or seeds_per_job
