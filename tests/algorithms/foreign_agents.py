@@ -81,7 +81,9 @@ class LinearSarsa:
         target = reward + (0 if terminated else 0.9 * self._values(next_observation).max())
         error = np.clip(target - self._values(observation)[action], -1, 1)
         noise = 1 + 0.01 * random.random()
-        self.weights[action] += noise * self.rate * error * np.append(np.clip(observation.ravel(), -10, 10), 1)
+        self.weights[action] += (
+            noise * self.rate * error * np.append(np.clip(observation.ravel(), -10, 10), 1)
+        )
         self.steps = self.steps + 1
 
     def state(self):

@@ -34,9 +34,7 @@ def test_a_function_acts_as_it_says_for_any_number_of_lanes(tmp_path):
     assert len(run.curve) == 4
     run.policy.save(tmp_path / "policy.safetensors")
     policy = FunctionPolicy.load(tmp_path / "policy.safetensors", pole)
-    tables = [
-        evaluate(policy, pole, Purpose.TEST, 8, lanes=lanes, log_steps=True) for lanes in (1, 2, 3, 8)
-    ]
+    tables = [evaluate(policy, pole, Purpose.TEST, 8, lanes=lanes, log_steps=True) for lanes in (1, 2, 3, 8)]
     assert all(tables[0].steps.equals(other.steps) for other in tables[1:])
     observation = np.random.default_rng(0).normal(size=(2, 50, 4)).astype(np.float32)
     action, _ = policy.act(observation, None, np.zeros((2, 50, 0)), None, np.ones((2, 50), bool))

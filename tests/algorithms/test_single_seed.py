@@ -1,5 +1,6 @@
 """The loop adapter for agents that know one seed."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,9 @@ def agent(name, **fields):
 
 
 @pytest.mark.parametrize(
-    "environment", [GymnasiumEnvironment("CartPole-v1"), MockInterview(preset="tiny")], ids=["plain", "masked"]
+    "environment",
+    [GymnasiumEnvironment("CartPole-v1"), MockInterview(preset="tiny")],
+    ids=["plain", "masked"],
 )
 def test_bits_do_not_depend_on_block_or_evaluation(environment, tmp_path):
     algorithm = agent("LinearSarsa", lanes=2, arguments={"rate": 0.02})
@@ -59,7 +62,7 @@ def test_what_is_learnt_from_is_the_episode_itself():
     run = train(agent("Witness"), pole, [4, 5], 40, None)
     first = [told for told in Witness.told if told[0] == 4]
     assert len(first) == 40
-    for one, following in zip(first, first[1:], strict=False):
+    for one, following in itertools.pairwise(first):
         _, _, action, reward, terminated, truncated, after = one
         assert (action, reward) == (0, 1.0)
         ended = terminated or truncated
@@ -93,7 +96,7 @@ def test_what_is_no_agent_is_refused(name, message):
 
 def test_unknown_arguments_and_bad_actions_are_found_before_training():
     pole = GymnasiumEnvironment("CartPole-v1")
-    with pytest.raises(PolicyError, match="cannot be built for seed 3 .*unexpected keyword argument 'rat'"):
+    with pytest.raises(PolicyError, match=r"cannot be built for seed 3 .*unexpected keyword argument 'rat'"):
         agent("LinearSarsa", arguments={"rat": 1}).check(pole, [3], 100)
     with pytest.raises(PolicyError, match="seed 3: the action 99 is not between 0 and 1"):
         agent("OutOfRange").check(pole, [3], 100)
