@@ -203,7 +203,7 @@ def test_a_malicious_model_of_stable_baselines3(tmp_path):
             archive.writestr("data", pickle.dumps(marker(tmp_path)))
             archive.writestr("policy.pth", content)
             archive.writestr("pytorch_variables.pth", poison.getvalue())
-        with pytest.raises(PolicyError, match="damaged or holds more than weights; of it was run"):
+        with pytest.raises(PolicyError, match="damaged or holds more than weights; nothing of it was run"):
             policy_file(path, sb3="PPO").check(POLE, [0], 0)
         assert not (tmp_path / "marker").exists(), name
 
@@ -211,7 +211,7 @@ def test_a_malicious_model_of_stable_baselines3(tmp_path):
 def test_a_file_that_is_cut_short_is_refused(tmp_path):
     for path in (write_onnx(tmp_path / "policy.onnx"), write_torchscript(tmp_path / "policy.pt")):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        with pytest.raises(PolicyError, match="ONNX|cut short"):
+        with pytest.raises(PolicyError, match=r"ONNX|cut short"):
             policy_file(path, output="logits").check(POLE, [0], 0)
 
 

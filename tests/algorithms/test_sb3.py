@@ -253,7 +253,7 @@ def test_an_error_in_the_library_ends_all_seeds():
     """It notices this argument in its first update only."""
     algorithm = sb3("PPO", arguments={"n_steps": 64, "gamma": "high"})
     before = threading.active_count()
-    with pytest.raises(Exception, match="can't multiply|ufunc"):
+    with pytest.raises(Exception, match=r"can't multiply|ufunc"):
         train(algorithm, POLE, [0, 1, 2], 128, None)
     assert threading.active_count() == before
 

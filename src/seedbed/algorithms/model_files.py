@@ -6,6 +6,7 @@ PyTorch's restricted reader; its ``data``, which holds pickled Python objects, i
 
 import hashlib
 import io
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -168,7 +169,9 @@ def _torchscript_runner(content: bytes) -> Runner:
     import torch
 
     try:
-        module = torch.jit.load(io.BytesIO(content), map_location="cpu").eval()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # its successor's files are not known here
+            module = torch.jit.load(io.BytesIO(content), map_location="cpu").eval()
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"it is no complete TorchScript file ({reason})") from None

@@ -64,9 +64,7 @@ def check_actions(model: Model, spec: Spec) -> None:
     space = action_space(spec)
     supported = {"DQN": spaces.Discrete, "DDPG": spaces.Box, "SAC": spaces.Box, "TD3": spaces.Box}
     if not isinstance(space, supported.get(model, spaces.Space)):
-        raise ValueError(
-            f"{model} chooses {supported[model].__name__} actions; this environment takes {space}."
-        )
+        raise ValueError(f"{model} chooses {supported[model].__name__} actions; these are {space}.")
     if isinstance(space, spaces.Box) and not np.isfinite([space.low, space.high]).all():
         raise ValueError(f"Stable-Baselines3 needs finite bounds of actions; these are {space}.")
 
@@ -88,7 +86,7 @@ def policy_arguments(model: Model, given: Mapping[str, Any]) -> dict[str, Any]:
     known -= set(_NOT_FROM_A_STUDY)
     if unknown := sorted(set(given) - known):
         raise ValueError(
-            f"policy_kwargs of {model}: no {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+            f"policy_kwargs: {model} has no {', '.join(unknown)}; it has {', '.join(sorted(known))}"
         )
     arguments = dict(given)
     if "activation_fn" in arguments:
