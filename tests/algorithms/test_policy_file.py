@@ -4,7 +4,6 @@ import io
 import os
 import pickle
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -22,7 +21,8 @@ from seedbed.registry import ALGORITHMS, make
 from seedbed.seeding import Purpose
 from seedbed.training import train
 
-POLE, CAR = GymnasiumEnvironment("CartPole-v1"), GymnasiumEnvironment("MountainCarContinuous-v0")
+POLE = GymnasiumEnvironment("CartPole-v1", horizon=40)
+CAR = GymnasiumEnvironment("MountainCarContinuous-v0")
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 2)).astype(np.float32)
 
 
@@ -302,4 +302,3 @@ def test_another_file_is_no_model_policy(tmp_path):
     )
     with pytest.raises(ArtifactError, match="cannot act in this environment"):
         ModelPolicy.load(tmp_path / "policy.safetensors", CAR)
-    assert Path(tmp_path / "policy.safetensors").exists()

@@ -20,7 +20,7 @@ from seedbed.registry import ALGORITHMS, make
 from seedbed.seeding import Purpose
 from seedbed.training import CurvePlan, train
 
-POLE = GymnasiumEnvironment("CartPole-v1")
+POLE = GymnasiumEnvironment("CartPole-v1", horizon=40)
 PENDULUM = GymnasiumEnvironment("Pendulum-v1", horizon=20)
 SMALL = {"net_arch": [16]}
 

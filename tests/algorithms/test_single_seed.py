@@ -29,7 +29,7 @@ def agent(name, **fields):
 
 @pytest.mark.parametrize(
     "environment",
-    [GymnasiumEnvironment("CartPole-v1"), MockInterview(preset="tiny")],
+    [GymnasiumEnvironment("CartPole-v1", horizon=40), MockInterview(preset="tiny")],
     ids=["plain", "masked"],
 )
 def test_bits_do_not_depend_on_block_or_evaluation(environment, tmp_path):
