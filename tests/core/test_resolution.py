@@ -100,11 +100,11 @@ def test_array_actions_need_an_algorithm_that_gives_them():
         ),
         (
             {"algorithm": "sb3", "budget": 100, "arguments": {"model": "PPO"}},
-            r"algorithms.first \(in here\): a budget of 100 steps is not a multiple of 2048 steps \(n_steps\)",
+            r"algorithms.first \(in here\): a budget of 100 steps is not a multiple of 2048",
         ),
         (
             {"algorithm": "agent", "budget": 100, "arguments": {"agent": "json:JSONDecoder"}},
-            r"algorithms.first \(in here\): .*'json:JSONDecoder' lacks the methods act, learn, state, restore",
+            r"algorithms.first \(in here\): .*'json:JSONDecoder' lacks the methods act, learn, state",
         ),
     ],
 )
