@@ -25,6 +25,10 @@ ALGORITHMS = {
     "dqn": "seedbed.algorithms.dqn:DQN",
     "a2c": "seedbed.algorithms.a2c:A2C",
     "shortest_path": "seedbed.algorithms.shortest_path:ShortestPath",
+    "function": "seedbed.algorithms.function_policy:Function",
+    "policy_file": "seedbed.algorithms.policy_file:PolicyFile",
+    "sb3": "seedbed.algorithms.sb3:StableBaselines3",
+    "agent": "seedbed.algorithms.single_seed:SingleSeed",
 }
 METRICS = {
     "episodes": "seedbed.metrics.episodes:METRICS",

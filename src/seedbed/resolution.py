@@ -27,7 +27,8 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
 
     Raises:
         StudyError: an argument is refused, an external environment fails in trial episodes, a budget or the
-            kind of actions does not fit, or a metric is not computed; names the key.
+            kind of actions does not fit, an algorithm's own check fails, or a metric is not computed; names
+            the key.
     """
     environments, algorithms = {}, {}
     for label, entry in study.environments.items():
@@ -57,6 +58,11 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
                     f"{key}: {algorithm.algorithm} chooses one of several actions, but an action of this "
                     f"environment is an array of {_actions(dynamics.spec)}."
                 )
+            if hasattr(made, "check"):
+                try:
+                    made.check(dynamics, study.seeds_in(label), algorithm.budget)
+                except (SeedbedError, ValueError) as error:
+                    raise StudyError(f"{key}: {error}") from error
             algorithms[label][name] = dataclasses.asdict(made)
     _check_metrics(study)
     return {

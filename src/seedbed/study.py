@@ -262,6 +262,18 @@ class Study(_Model):
         entry = self.algorithms[algorithm]
         return entry.arguments | entry.arguments_in.get(environment, {})
 
+    def modules(self, algorithm: str, environment: str) -> list[str]:
+        """An algorithm's own module and those that its arguments name, as "package.module:Name"."""
+        own = location(self.algorithms[algorithm].algorithm, ALGORITHMS, "algorithm")
+        return [own, *mentioned(self.arguments(algorithm, environment))]
+
+    def files(self, algorithm: str, environment: str, seeds: list[int]) -> list[str]:
+        """The files that an algorithm's argument ``path`` names; one per seed where it holds "{seed}"."""
+        path = self.arguments(algorithm, environment).get("path")
+        if not isinstance(path, str):
+            return []
+        return list(dict.fromkeys(path.replace("{seed}", str(seed)) for seed in seeds))
+
     def seeds_in(self, environment: str) -> list[int]:
         """The training seeds that run in one environment."""
         return self.environments[environment].seeds or self.seeds

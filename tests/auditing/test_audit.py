@@ -162,7 +162,7 @@ def test_the_verbs_json_has_stable_keys():
         ("CartPoll-v1", "There is no environment 'CartPoll-v1'"),
         ("no_such_module:Env", "cannot be found"),
         ("faulty_environments:Nothing", "no environment called 'Nothing'"),
-        ("faulty_environments:MergedFlags", "There is no environment 'CartPoll-v1'"),
+        ("faulty_environments:MergedFlags", "cannot be made"),
     ],
 )
 def test_what_cannot_be_made_is_an_error(name, message):

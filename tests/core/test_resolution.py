@@ -93,6 +93,36 @@ def test_array_actions_need_an_algorithm_that_gives_them():
         resolved("Gymnasium", arguments, {"algorithm": "ppo", "budget": 1000})
 
 
+@pytest.mark.parametrize(
+    "algorithm, message",
+    [
+        (
+            {"algorithm": "policy_file", "arguments": {"path": "net-{seed}.onnx"}},
+            r"algorithms.first \(in here\): The policy file net-0.onnx cannot be read: No such file",
+        ),
+        (
+            {"algorithm": "policy_file", "arguments": {"path": "net.pkl"}},
+            r"algorithms.first \(in here\): .*net.pkl: '.pkl' is no policy file",
+        ),
+        (
+            {"algorithm": "function", "arguments": {"function": "json:dumps"}},
+            r"algorithms.first \(in here\): The policy of seed 0: json:dumps raised TypeError",
+        ),
+        (
+            {"algorithm": "sb3", "budget": 100, "arguments": {"model": "PPO"}},
+            r"algorithms.first \(in here\): a budget of 100 steps is not a multiple of 2048",
+        ),
+        (
+            {"algorithm": "agent", "budget": 100, "arguments": {"agent": "json:JSONDecoder"}},
+            r"algorithms.first \(in here\): .*'json:JSONDecoder' lacks the methods act, learn, state",
+        ),
+    ],
+)
+def test_agents_from_elsewhere_are_tried_before_training(algorithm, message):
+    with pytest.raises(StudyError, match=f"(?s){message}"):
+        resolved("Gymnasium", {"id": "CartPole-v1"}, algorithm)
+
+
 def test_modules_that_arguments_name_are_sources_too():
     arguments = {
         "id": f"{__name__}:Unseeded",
