@@ -87,6 +87,18 @@ def test_one_row_per_mode_and_step_and_one_seed_has_no_bounds():
     assert len(empty) == 0
 
 
+@given(st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=30), min_size=2, max_size=4))
+def test_where_all_succeed_sooner_or_later_bounds_hold_the_share_and_end_at_one(lengths):
+    seeds = [ends(*(("success", n) for n in seed), seed=k) for k, seed in enumerate(lengths)]
+    table = incidence_table("e", "a", pd.concat(seeds), horizon=12)
+    assert table["incidence"].iloc[-1] == pytest.approx(1)
+    assert table["high"].iloc[-1] == pytest.approx(1)
+    assert (table["low"] <= table["incidence"] + 1e-12).all()
+    assert (table["high"] >= table["incidence"] - 1e-12).all()
+    assert table["low"].min() >= 0
+    assert table["high"].max() <= 1
+
+
 def test_an_episode_beyond_the_horizon_is_refused():
     with pytest.raises(ValueError, match="7 steps, more than the horizon 6"):
         incidence_table("e", "a", ends(("limit", 7)), horizon=6)

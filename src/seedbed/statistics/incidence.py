@@ -57,7 +57,7 @@ def incidence_table(
         quitting = np.array([seed_incidence(part, grid, "quit") for part in parts])
         note = "" if success.any() else NOBODY
         for t, reached, left in zip(grid, success.T, quitting.T, strict=True):
-            mean = rate_interval(reached, counts, confidence)
+            mean = rate_interval(np.clip(reached, 0, 1), counts, confidence)  # products round beyond 1
             estimates = (reached.size, mean.estimate, mean.low, mean.high, float(left.mean()))
             rows.append((environment, algorithm, mode, t, *estimates, note))
     return pd.DataFrame(rows, columns=list(INCIDENCE_COLUMNS)).astype(INCIDENCE_COLUMNS)
