@@ -16,7 +16,7 @@ FLOORS = (
     {"evaluation"},
     {"training", "metrics"},
     {"statistics", "resolution"},
-    {"figures"},
+    {"off_policy", "figures"},
     {"reporting"},
     {"cli"},
 )
