@@ -171,13 +171,28 @@ def test_variable_lengths_by_hand():
 def test_refusal_is_in_words():
     near, far = (overlap(from_case(CASES[name])[0]) for name in FULL)
     assert verdict(near).accepted
-    assert "21.6 effective episodes of 40" in verdict(near).reason
+    assert "at least 21.6 effective episodes of 40" in verdict(near).reason
     refused = verdict(far)
     assert not refused.accepted
-    assert "only 1.3 effective episodes of 50" in refused.reason
-    assert "86% of the weight" in refused.reason
+    assert "only 1.3 effective episodes of 50 at step 8, at least 10 are needed" in refused.reason
     assert "nothing checks it" in verdict(far, weighted=False).reason
     assert not verdict(near, least_effective=30).accepted
+
+
+def test_a_step_that_one_episode_carries_is_refused_although_the_end_looks_healthy():
+    target = np.array([[0.9, 0.01], *[[0.05, 0.18]] * 30])
+    log = Trajectories(np.ones((31, 2)), np.full((31, 2), 0.1), target, np.full(31, 2))
+    seen = overlap(log)
+    assert seen.effective > 20
+    assert seen.effective_by_step[0] == pytest.approx(24.0**2 / (81 + 30 * 0.25))
+    assert "effective episodes of 31 at step 1" in verdict(seen).reason
+
+
+def test_missing_likely_episodes_are_a_warning():
+    log = Trajectories(np.ones((30, 1)), np.full((30, 1), 0.5), np.full((30, 1), 0.2), np.full(30, 1))
+    judged = verdict(overlap(log))
+    assert judged.accepted
+    assert "mean weight is 0.40 where 1 is expected" in judged.reason
 
 
 def test_support_violations_are_found():
@@ -360,11 +375,11 @@ def test_additive_features_hold_state_and_action():
 
 
 def test_intervals_cover_the_exact_value(small):
-    """100 data sets of 400 episodes: a 95 % interval covers in at least 85 (expected 95, SD 2.2)."""
+    """50 data sets of 400 episodes: a 95 % interval covers in at least 41 (expected 47.5, SD 1.5)."""
     chain, target, log, states, actions = small
     truth, hits = chain.value(target), dict.fromkeys(ESTIMATORS, 0)
     features = one_hot(states, actions, target)
-    for number, part in enumerate(np.split(np.arange(len(states)), 100)):
+    for number, part in enumerate(np.split(np.arange(len(states) // 2), 50)):
         rows = Trajectories(
             log.reward[part], log.behaviour[part], log.target[part], log.length[part], log.discount
         )
@@ -372,7 +387,7 @@ def test_intervals_cover_the_exact_value(small):
         generator = np.random.default_rng(number)
         for name, found in estimate_all(rows, own, ridge=1e-6, draws=200, generator=generator):
             hits[name] += found.low <= truth <= found.high
-    assert all(85 <= count <= 100 for count in hits.values()), hits
+    assert all(41 <= count <= 50 for count in hits.values()), hits
 
 
 @pytest.mark.parametrize(

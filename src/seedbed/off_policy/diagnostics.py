@@ -24,6 +24,8 @@ class Overlap:
     largest_weight: float
     mean_weight: float
     """Mean of the final weights; its expectation is 1."""
+    mean_weight_error: float
+    """Its standard error; NaN for one episode."""
     zero_share: float
     """Share of episodes that the target policy would never produce."""
     uncovered: float
@@ -57,6 +59,7 @@ def overlap(
         largest_share=float(weight.max() / total) if total else np.nan,
         largest_weight=float(weight.max()),
         mean_weight=total / len(weight),
+        mean_weight_error=float(weight.std(ddof=1) / len(weight) ** 0.5) if len(weight) > 1 else np.nan,
         zero_share=float((weight == 0).mean()),
         uncovered=uncovered,
     )
@@ -73,6 +76,10 @@ class Verdict:
 def verdict(found: Overlap, *, weighted: bool = True, least_effective: float = LEAST_EFFECTIVE) -> Verdict:
     """Judge an estimate by the overlap of its data.
 
+    The step with the fewest effective episodes counts: when the episode that carries a step dies out later,
+    the final weights alone look healthy again. A mean weight more than three standard errors from 1 is a
+    warning: the effective number looks at the episodes that are there, not at likely ones that are missing.
+
     Args:
         found: what ``overlap`` found.
         weighted: whether the estimator uses importance weights; the direct method does not.
@@ -84,14 +91,21 @@ def verdict(found: Overlap, *, weighted: bool = True, least_effective: float = L
             f"refused: {found.uncovered:.1%} of what the target policy does, the behaviour policy never "
             "does, so no data can speak of it",
         )
-    if found.effective >= least_effective:
-        return Verdict(True, f"accepted: {found.effective:.1f} effective episodes of {found.episodes}")
-    if found.effective == 0:
+    least = float(found.effective_by_step.min())
+    if least >= least_effective:
+        reason = f"accepted: at least {least:.1f} effective episodes of {found.episodes} at every step"
+        if weighted and abs(found.mean_weight - 1) > 3 * found.mean_weight_error:
+            reason += (
+                f"; with care: the mean weight is {found.mean_weight:.2f} where 1 is expected, so episodes "
+                "like the target policy's are missing"
+            )
+        return Verdict(True, reason)
+    if least == 0:
         why = f"none of the {found.episodes} episodes could be the target policy's"
     else:
         why = (
-            f"only {found.effective:.1f} effective episodes of {found.episodes} (at least "
-            f"{least_effective:g} are needed); one episode carries {found.largest_share:.0%} of the weight"
+            f"only {least:.1f} effective episodes of {found.episodes} at step "
+            f"{1 + int(found.effective_by_step.argmin())}, at least {least_effective:g} are needed"
         )
     if not weighted:
         why += "; the model's value extrapolates and nothing checks it"

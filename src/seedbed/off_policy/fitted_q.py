@@ -1,8 +1,8 @@
 """Fitted Q evaluation: the value of the target policy, regressed backwards from the horizon.
 
 Q is linear in features of state and action. One-hot features of a finite state space make it tabular, and
-then equal to the value in the empirical model. All steps of all episodes enter every regression, so the features
-should hold the time if the environment is not the same at all times.
+then equal to the value in the empirical model. All steps of all episodes enter every regression, so the
+features should hold the time if the environment is not the same at all times.
 """
 
 from dataclasses import dataclass
