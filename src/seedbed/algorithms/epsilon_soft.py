@@ -1,4 +1,4 @@
-"""A policy that now and then acts at random: what a target policy leaves behind when it must be learned from."""
+"""A policy that now and then acts at random, so that what it does can tell of other policies."""
 
 from collections.abc import Sequence
 from typing import Any

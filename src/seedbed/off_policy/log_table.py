@@ -101,7 +101,7 @@ def event_table(steps: pd.DataFrame) -> pd.DataFrame:
 
     ``question_shown`` and ``answered`` (with the answer, its time and gain), or ``content_shown`` and
     ``content_completed`` (with the gain). They say what the learner met: a question that was replaced by a
-    video is a content, with the probability of the question that was chosen. Another environment has no such events.
+    video is a content, with the probability of the question that was chosen. Other environments have none.
 
     Args:
         steps: as ``behaviour_table`` returns.
