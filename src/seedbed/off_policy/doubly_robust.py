@@ -77,8 +77,9 @@ class Blend(NamedTuple):
 def magic(log: Trajectories, values: ActionValues, resampled: np.ndarray) -> Blend:
     """MAGIC: the blend of g^(j) of least estimated mean squared error (Thomas and Brunskill 2016, alg. 1).
 
-    The covariance of the g^(j) comes from the episodes' contributions; the bias of one is its distance to the
-    middle half of the bootstrap distribution of WDR. The blend, on the simplex, is solved for exactly.
+    The covariance of the g^(j) comes from the episodes' contributions; the bias of one is its distance to a
+    percentile bootstrap interval of WDR, here the middle half (a choice: a wider one trusts the model more).
+    The blend, on the simplex, is solved for exactly.
 
     Args:
         log, values: episodes and the model's values of them.

@@ -74,8 +74,8 @@ def off_policy_data_table(results: StudyResults) -> Table:
     return Table(
         name="off_policy_data",
         caption=(
-            f"What {general(plan.episodes)} episodes of the behaviour policy "
-            f"({behaviour_title(results)}) can say about other policies. True return: mean over episodes of the target policy itself, with its "
+            f"What {general(plan.episodes)} episodes of the behaviour policy ({behaviour_title(results)}) "
+            "say of other policies. True return: mean over episodes of the target policy itself, with its "
             f"{100 * results.settings.confidence:g} % interval. Effective episodes: at the step with the "
             f"fewest; below {plan.least_effective:g} the data are refused. Largest share, mean weight (1 is "
             "expected): of the weights of whole episodes."
