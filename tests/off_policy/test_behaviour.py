@@ -188,6 +188,16 @@ def test_bias_and_coverage_are_those_of_the_repeated_estimates(tables, plan):
     assert (coverage.rmse >= coverage.bias.abs() - 1e-12).all()
 
 
+def test_an_episode_cut_before_the_horizon_earns_nothing_more():
+    dynamics = MockInterview("tiny", horizon=8, shortest_limit=3)
+    (log,) = log_behaviour(rule(dynamics, 0.3), dynamics, 40)
+    assert not log.terminated.any()
+    _, features = seen_from(log, target_distribution(log, rule(dynamics, 0.3)))
+    left = features.expected[np.arange(40), log.length, 0]
+    assert left.tolist() == (log.length == 8).astype(float).tolist()
+    assert {0.0, 1.0} == set(left.tolist())
+
+
 def test_the_first_repetition_is_the_logged_data(tables, plan, short):
     """The same tables again from the same log: equal bit for bit."""
     (log,) = log_behaviour(rule(short, 0.25), short, 150)

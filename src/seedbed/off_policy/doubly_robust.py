@@ -35,12 +35,15 @@ def doubly_robust(log: Trajectories, values: ActionValues, counts: np.ndarray | 
 def weighted_doubly_robust(
     log: Trajectories, values: ActionValues, counts: np.ndarray | None = None
 ) -> np.ndarray:
-    """WDR: as DR, with weights that sum to 1 at each step (Thomas and Brunskill 2016, equation 5)."""
+    """WDR: as DR, with weights that sum to 1 at each step (Thomas and Brunskill 2016). Consistent."""
     return partial_returns(log, values, counts)[..., -1]
 
 
 def partial_returns(log: Trajectories, values: ActionValues, counts: np.ndarray | None = None) -> np.ndarray:
-    """g^(j), j = -1..T-1: rewards up to step j, then the model (Thomas and Brunskill 2016, equation 9).
+    """g^(j), j = -1..T-1: weighted rewards up to step j, then the model (Thomas and Brunskill 2016).
+
+    With weights w_t that sum to 1 over episodes at each step, and 1/N before the first,
+    g^(j) = sum_{t<=j} gamma^t (w_t r_t - w_t Q(s_t, a_t) + w_t-1 V(s_t)) + gamma^(j+1) w_j V(s_j+1).
 
     Returns:
         [..., T + 1]; the first is the direct method, the last WDR.

@@ -18,8 +18,8 @@ class Features:
 
     Args:
         taken: phi(s_t, a_t), [N, T, p].
-        expected: sum over a of target(a | s_t) phi(s_t, a) for t = 0..T, [N, T + 1, p]; zero at and after a
-            termination, where nothing more is earned. After a step limit it is the state's own.
+        expected: sum over a of target(a | s_t) phi(s_t, a) for t = 0..T, [N, T + 1, p]; zero where an
+            episode is over and nothing more is earned. At step T it is the state's own, unless that is terminal.
     """
 
     taken: np.ndarray
@@ -27,7 +27,7 @@ class Features:
 
 
 def additive_features(
-    observation: np.ndarray, action: np.ndarray, target: np.ndarray, terminated: np.ndarray
+    observation: np.ndarray, action: np.ndarray, target: np.ndarray, over: np.ndarray
 ) -> Features:
     """phi(s, a) = (1, observation, one-hot action): state and action each add their part to Q.
 
@@ -35,7 +35,7 @@ def additive_features(
         observation: [N, T + 1, d], also the last one of each episode.
         action: [N, T] int64.
         target: [N, T + 1, actions], the target policy's distribution at each observation.
-        terminated: [N, T + 1] bool, observations at or after a termination.
+        over: [N, T + 1] bool, observations of episodes that are over.
 
     Returns:
         Features with p = 1 + d + actions.
@@ -43,7 +43,7 @@ def additive_features(
     one = np.ones((*observation.shape[:2], 1))
     expected = np.concatenate([one, observation, target], -1)
     taken = np.concatenate([expected[:, :-1, : -target.shape[-1]], np.eye(target.shape[-1])[action]], -1)
-    return Features(taken, np.where(terminated[..., None], 0.0, expected))
+    return Features(taken, np.where(over[..., None], 0.0, expected))
 
 
 def fitted_q_evaluation(

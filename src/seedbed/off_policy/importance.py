@@ -10,19 +10,19 @@ from seedbed.off_policy.trajectories import Trajectories
 
 
 def importance_sampling(log: Trajectories, counts: np.ndarray | None = None) -> np.ndarray:
-    """IS: mean of w_T G (Precup, Sutton and Singh 2000, equation 1). Unbiased, of very large variance."""
+    """IS: mean of w_T G (Precup, Sutton and Singh 2000). Unbiased, of very large variance."""
     counts = log.counts(counts)
     return counts @ (log.weight[:, -1] * log.returns) / counts.sum(-1)
 
 
 def weighted_importance_sampling(log: Trajectories, counts: np.ndarray | None = None) -> np.ndarray:
-    """WIS: sum of w_T G over sum of w_T (Precup, Sutton and Singh 2000, equation 2). Consistent."""
+    """WIS: sum of w_T G over sum of w_T (Precup, Sutton and Singh 2000). Biased, consistent."""
     counts, weight = log.counts(counts), log.weight[:, -1]
     return ratio(counts @ (weight * log.returns), counts @ weight)
 
 
 def per_decision(log: Trajectories, counts: np.ndarray | None = None) -> np.ndarray:
-    """PDIS: mean of sum_t gamma^t w_t r_t (Precup, Sutton and Singh 2000, theorem 2). Unbiased.
+    """PDIS: mean of sum_t gamma^t w_t r_t (Precup, Sutton and Singh 2000). Unbiased.
 
     A reward is weighted by the decisions before it alone.
     """
@@ -31,7 +31,7 @@ def per_decision(log: Trajectories, counts: np.ndarray | None = None) -> np.ndar
 
 
 def weighted_per_decision(log: Trajectories, counts: np.ndarray | None = None) -> np.ndarray:
-    """WPDIS: sum_t gamma^t (sum_i w_it r_it) / (sum_i w_it) (Thomas 2015, section 3.8). Consistent.
+    """WPDIS: sum_t gamma^t (sum_i w_it r_it) / (sum_i w_it) (Thomas 2015, CWPDIS). Biased, consistent.
 
     The weight of an episode that has ended stays in the denominator: it goes on earning 0.
     """

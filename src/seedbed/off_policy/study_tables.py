@@ -83,9 +83,10 @@ def seen_from(log: BehaviourLog, target: np.ndarray) -> tuple[Trajectories, Feat
     """
     taken = np.take_along_axis(target[:, :-1], log.action[..., None], -1)[..., 0]
     points = np.arange(target.shape[1])
-    ended = points > log.length[:, None]
-    ended |= log.terminated[:, None] & (points == log.length[:, None])
-    features = additive_features(log.observation, log.action, target, ended)
+    # Cut at the horizon, an episode could have gone on; ended earlier, by whatever, it earns nothing more.
+    could_go_on = ~log.terminated & (log.length == target.shape[1] - 1)
+    over = points >= log.length[:, None] + could_go_on[:, None]
+    features = additive_features(log.observation, log.action, target, over)
     return Trajectories(log.reward, log.probability, taken, log.length), features
 
 
