@@ -81,8 +81,10 @@ def test_a_refusal_is_noted_at_each_estimate_and_said_in_words(project):
     assert "Weighted per-decision importance sampling says" in said["near"]
     assert said["far"].startswith("far: refused: none of the 60 episodes could be the target policy's.")
     assert "The true return is" in said["far"]
-    data = {row.key: row.cells[-1].text for row in study_tables(study)["off_policy_data"].rows}
-    assert data == {"near": "accepted", "far": "refused"}
+    data = {
+        row.key: [cell.text for cell in row.cells[-2:]] for row in study_tables(study)["off_policy_data"].rows
+    }
+    assert data == {"near": ["accepted", "0"], "far": ["refused", "100"]}
 
 
 def test_numbers_are_traced_to_the_behaviour_data(project):

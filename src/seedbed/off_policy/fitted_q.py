@@ -19,7 +19,7 @@ class Features:
     Args:
         taken: phi(s_t, a_t), [N, T, p].
         expected: sum over a of target(a | s_t) phi(s_t, a) for t = 0..T, [N, T + 1, p]; zero where an
-            episode is over and nothing more is earned. At step T it is the state's own, unless that is terminal.
+            episode is over and nothing more is earned. At step T it is the state's own unless it is terminal.
     """
 
     taken: np.ndarray

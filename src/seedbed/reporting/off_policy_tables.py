@@ -48,6 +48,7 @@ def behaviour_title(results: StudyResults) -> str:
 def off_policy_data_table(results: StudyResults) -> Table:
     """One row per target policy: true return, effective episodes at the weakest step, weights, verdict."""
     rows, chosen = [], []
+    refused = results.off_policy["coverage"].groupby("target").refused.first()
     for label in results.study.off_policy.targets:
         row = _weakest_step(results, label)
         chosen.append(row)
@@ -67,6 +68,7 @@ def off_policy_data_table(results: StudyResults) -> Table:
             cell(share, "largest_share"),
             cell(_weight(row["mean_weight"]), "mean_weight"),
             cell(verdict, "accepted", "verdict"),
+            Cell(f"{100 * refused[label]:.0f}", sources=(_refused_source(results, label),)),
         )
         rows.append(Row(label, cells))
     plan = results.study.off_policy
@@ -78,11 +80,12 @@ def off_policy_data_table(results: StudyResults) -> Table:
             "say of other policies. True return: mean over episodes of the target policy itself, with its "
             f"{100 * results.settings.confidence:g} % interval. Effective episodes: at the step with the "
             f"fewest; below {plan.least_effective:g} the data are refused. Largest share, mean weight (1 is "
-            "expected): of the weights of whole episodes."
+            "expected): of the weights of whole episodes. Last column: how many of the repeated data sets "
+            "are refused."
         ),
-        header=(*header, "Largest share (%)", "Mean weight", "Verdict"),
-        keys=("target", "truth", "effective", "t", "largest_share", "mean_weight", "verdict"),
-        align="lrrrrrl",
+        header=(*header, "Largest share (%)", "Mean weight", "Verdict", "Refused (%)"),
+        keys=("target", "truth", "effective", "t", "largest_share", "mean_weight", "verdict", "refused"),
+        align="lrrrrrlr",
         rows=tuple(rows),
         notes=(),
         values=_frame(chosen, results.off_policy["overlap"]),
@@ -160,6 +163,10 @@ def _weakest_step(results: StudyResults, label: str) -> dict[str, Any]:
     rows = results.off_policy["overlap"]
     rows = rows[rows.target == label]
     return rows.loc[rows.effective.idxmin()].to_dict()
+
+
+def _refused_source(results: StudyResults, label: str) -> Source:
+    return _source(results, "coverage", {"target": label, "estimator": SPOKEN}, "refused", "repetitions")
 
 
 def _weight(value: float) -> str:
