@@ -286,6 +286,21 @@ def test_own_policy_gives_the_mean_return(small):
     assert overlap(same).effective == len(log.reward)
 
 
+def test_what_was_never_seen_is_worth_nothing_and_bad_features_are_refused():
+    log, states, actions, target = from_case(CASES["tabular_h3"])
+    features = one_hot(states, actions, target)
+    wider = Features(
+        *(np.pad(part, ((0, 0), (0, 0), (0, 2))) for part in (features.taken, features.expected))
+    )
+    assert fitted_q_evaluation(log, wider).taken == pytest.approx(fitted_q_evaluation(log, features).taken)
+    shrunk = fitted_q_evaluation(log, features, ridge=1e9)
+    assert np.abs(shrunk.state).max() < 1e-6
+    with pytest.raises(ValueError, match="ridge must not be negative"):
+        fitted_q_evaluation(log, features, ridge=-1)
+    with pytest.raises(ValueError, match="features have shapes"):
+        fitted_q_evaluation(log, Features(features.taken, features.expected[:, :-1]))
+
+
 def test_counts_are_resamples():
     """Counting an episode twice equals having it twice, for every estimator and the regression."""
     log, states, actions, target = from_case(CASES["tabular_h3"])
