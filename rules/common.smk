@@ -105,6 +105,11 @@ def metric_modules(study):
     return [location(name, METRICS, "metric set") for name in STUDIES[study].metrics]
 
 
+def off_policy_modules(study):
+    """Modules of the section off_policy."""
+    return STUDIES[study].off_policy.modules if STUDIES[study].off_policy else []
+
+
 def study_modules(study):
     """Modules of everything a study names."""
     entries = STUDIES[study]
@@ -113,6 +118,7 @@ def study_modules(study):
         *sorted({module for e in entries.environments.values() for module in e.modules}),
         *sorted({module for cell in cells for module in entries.modules(*cell)}),
         *metric_modules(study),
+        *off_policy_modules(study),
     ]
 
 

@@ -12,6 +12,7 @@ TRAINED = ("policy.safetensors", "curve.parquet", "training.parquet", "diagnosti
 EVALUATED = ("episodes.parquet", "steps.parquet", "evaluation.json")
 MEASURED = ("scores.parquet", "curve_scores.parquet", "costs.parquet")
 STUDY = ("study.json", "scores.parquet", "curve_scores.parquet", "costs.parquet")
+OFF_POLICY = ("behaviour", "events", "estimates", "overlap", "coverage")
 DRAWN = ("summary", "comparisons", "curves", "incidence")
 STATISTICS = (*DRAWN, "sample_efficiency")
 
@@ -44,12 +45,18 @@ def block_files(study: str, divided: Blocks, *names: str) -> list[str]:
     return [str(folder / name) for folder in block_folders(study, divided) for name in names]
 
 
-def logs(study: str, divided: Blocks) -> list[str]:
+def off_policy_files(study: "Study") -> list[str]:
+    """Behaviour data and estimates of a study; none without the section ``off_policy``."""
+    return [f"results/{study.name}/off_policy/{name}.parquet" for name in OFF_POLICY if study.off_policy]
+
+
+def logs(study: str, divided: Blocks, off_policy: bool = False) -> list[str]:
     """The logs of all jobs of a study up to its tables and figures."""
     jobs = [
         str(folder / f"{job}.log")
         for folder in block_folders(study, divided, "results/logs")
         for job in ("train", "evaluate", "measure")
     ]
-    stages = ("resolve_study", "collect_scores", "analyse", "draw", "tabulate")
+    stages = ["resolve_study", "collect_scores", "analyse", "draw", "tabulate"]
+    stages += ["log_behaviour", "evaluate_off_policy"] if off_policy else []
     return [*jobs, *(f"results/logs/{study}/{stage}.log" for stage in stages)]

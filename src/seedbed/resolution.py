@@ -65,12 +65,30 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
                     raise StudyError(f"{key}: {error}") from error
             algorithms[label][name] = dataclasses.asdict(made)
     _check_metrics(study)
+    if study.off_policy:
+        _check_off_policy(study)
     return {
         "study": study.model_dump(mode="json"),
         "environments": environments,
         "algorithms": algorithms,
         "blocks": blocks(study, seeds_per_job),
     }
+
+
+def _check_off_policy(study: Study) -> None:
+    from seedbed.algorithms.epsilon_soft import epsilon_soft
+
+    plan, key = study.off_policy, f"studies/{study.name}.yaml: off_policy"
+    place = plan.environment
+    dynamics = _made(place.environment, place.arguments, ENVIRONMENTS, "environment", f"{key}.environment")
+    if not hasattr(dynamics, "draw") or not dynamics.spec.actions or dynamics.spec.agents is not None:
+        raise StudyError(f"{key}.environment: needs a pure environment of one agent with discrete actions.")
+    for label, policy in {"behaviour": plan.behaviour, **plan.targets}.items():
+        try:
+            epsilon_soft(policy.algorithm, policy.arguments, policy.epsilon, dynamics, [0])
+        except SeedbedError as error:
+            where = label if policy is plan.behaviour else f"targets.{label}"
+            raise StudyError(f"{key}.{where}: {error}") from None
 
 
 def _made(name: str, arguments: dict[str, Any], registry: dict[str, str], kind: str, key: str) -> Any:

@@ -36,10 +36,14 @@ class Purpose(IntEnum):
     """Fixed material of an environment, such as a question bank."""
     STATISTICS = 13
     """Resampling."""
+    BEHAVIOUR = 14
+    """Episodes that are logged for off-policy evaluation."""
+    BEHAVIOUR_ACTIONS = 15
 
 
 ACTIONS_OF = {
     Purpose.TUNING: Purpose.TUNING_ACTIONS,
+    Purpose.BEHAVIOUR: Purpose.BEHAVIOUR_ACTIONS,
     Purpose.EVALUATION: Purpose.EVALUATION_ACTIONS,
     Purpose.TEST: Purpose.TEST_ACTIONS,
 }

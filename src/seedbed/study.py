@@ -60,7 +60,20 @@ def _distinct(seeds: list[int]) -> list[int]:
     return sorted(seeds)
 
 
+def _registered(registry: dict[str, str], kind: str) -> AfterValidator:
+    def known(name: str) -> str:
+        try:
+            location(name, registry, kind)
+        except SeedbedError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+    return AfterValidator(known)
+
+
 Label = Annotated[str, AfterValidator(_label)]
+EnvironmentName = Annotated[str, _registered(ENVIRONMENTS, "environment")]
+AlgorithmName = Annotated[str, _registered(ALGORITHMS, "algorithm")]
 Seeds = Annotated[list[int], BeforeValidator(_seeds), AfterValidator(_distinct)]
 Count = Annotated[int, Field(ge=1)]
 
@@ -72,7 +85,7 @@ class _Model(BaseModel):
 class Environment(_Model):
     """One environment of a study."""
 
-    environment: str = Field(description="Registered name, or package.module:Name of your own.")
+    environment: EnvironmentName = Field(description="Registered name, or package.module:Name of your own.")
     arguments: dict[str, Any] = Field({}, description="Keyword arguments of the environment.")
     title: str | None = Field(None, description="Name in text and figures; the label if absent.")
     seeds: Seeds | None = Field(
@@ -84,20 +97,13 @@ class Environment(_Model):
         """Its own module and those that its arguments name, such as wrappers, as "package.module:Name"."""
         return [location(self.environment, ENVIRONMENTS, "environment"), *mentioned(self.arguments)]
 
-    @field_validator("environment")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        try:
-            location(name, ENVIRONMENTS, "environment")
-        except SeedbedError as error:
-            raise ValueError(str(error)) from None
-        return name
-
 
 class Algorithm(_Model):
     """One algorithm of a study, with its settings."""
 
-    algorithm: str = Field(description="Registered name, or package.module:Name of your own algorithm.")
+    algorithm: AlgorithmName = Field(
+        description="Registered name, or package.module:Name of your own algorithm."
+    )
     arguments: dict[str, Any] = Field({}, description="Hyper-parameters; absent ones take their defaults.")
     arguments_in: dict[str, dict[str, Any]] = Field(
         {}, description="Hyper-parameters for one environment (by label), over `arguments`."
@@ -117,15 +123,6 @@ class Algorithm(_Model):
     gpu: int = Field(0, ge=0, description="GPUs that a training job asks for.")
     mem_mb: Count = Field(2000, description="Memory that a training job asks for, MB.")
     runtime: Count = Field(240, description="Time limit of a training job, minutes.")
-
-    @field_validator("algorithm")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        try:
-            location(name, ALGORITHMS, "algorithm")
-        except SeedbedError as error:
-            raise ValueError(str(error)) from None
-        return name
 
 
 class Episodes(_Model):
@@ -196,6 +193,36 @@ class StatisticsPlan(_Model):
     )
 
 
+class FixedPolicy(_Model):
+    """A policy that learns nothing, made to act at random now and then."""
+
+    algorithm: AlgorithmName
+    arguments: dict[str, Any] = {}
+    epsilon: float = Field(0, ge=0, le=1, description="Share of decisions that are uniform.")
+    title: str | None = Field(None, description="Name in text and tables; the label if absent.")
+
+
+class OffPolicyPlan(_Model):
+    """Off-policy evaluation: what target policies earn, told from the episodes of a behaviour policy."""
+
+    environment: Environment
+    behaviour: FixedPolicy
+    targets: dict[Label, FixedPolicy] = Field(min_length=1)
+    episodes: int = Field(ge=2, description="Episodes of a data set.")
+    repetitions: int = Field(ge=2, description="Data sets behind bias, RMSE and coverage.")
+    truth_episodes: int = Field(ge=2, description="Episodes of each target behind its true value.")
+    draws: int = Field(200, ge=100, description="Bootstrap draws per data set.")
+    ridge: float = Field(1, gt=0, description="Penalty of fitted Q evaluation.")
+    least_effective: float = Field(10, ge=1, description="Effective episodes below which it is refused.")
+
+    @property
+    def modules(self) -> list[str]:
+        """Modules of its environment and policies."""
+        policies = (self.behaviour, *self.targets.values())
+        used = {location(policy.algorithm, ALGORITHMS, "algorithm") for policy in policies}
+        return [*self.environment.modules, *sorted(used)]
+
+
 class Study(_Model):
     """What is compared with what."""
 
@@ -209,6 +236,7 @@ class Study(_Model):
     metrics: list[str] = Field(["episodes"], description="Metric sets to compute.")
     evaluation: EvaluationPlan
     statistics: StatisticsPlan
+    off_policy: OffPolicyPlan | None = None
 
     @field_validator("metrics")
     @classmethod

@@ -16,7 +16,7 @@ FLOORS = (
     {"evaluation"},
     {"training", "metrics", "auditing"},
     {"statistics", "resolution"},
-    {"figures", "evaluating"},
+    {"figures", "evaluating", "off_policy"},
     {"reporting"},
     {"cli"},
 )

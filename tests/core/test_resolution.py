@@ -137,3 +137,40 @@ def test_modules_that_arguments_name_are_sources_too():
 
 def test_registered_name_is_the_class():
     assert GymnasiumEnvironment("CartPole-v1").spec.actions == 2
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"targets": {"a": {"algorithm": "ppo"}}}, r"off_policy\.targets\.a: 'ppo' learns"),
+        ({"targets": {"a": {"algorithm": "planner_index"}}}, r"targets\.a: .* hidden state"),
+        (
+            {"behaviour": {"algorithm": "random", "arguments": {"x": 1}}},
+            r"off_policy\.behaviour: .* refuses its arguments",
+        ),
+        (
+            {"environment": {"environment": "MockInterview", "arguments": {"preset": "huge"}}},
+            r"off_policy\.environment: .* no preset 'huge'",
+        ),
+        (
+            {"environment": {"environment": "Gymnasium", "arguments": {"id": "Acrobot-v1"}}},
+            r"off_policy\.environment: needs a pure environment",
+        ),
+        ({"environment": {"environment": "CartPole"}, "behaviour": {"algorithm": "rule_based"}}, "CartPole"),
+    ],
+)
+def test_off_policy_evaluation_is_tried_before_anything_runs(part, words):
+    section = {
+        "environment": {"environment": "MockInterview", "arguments": {"preset": "tiny"}},
+        "behaviour": {"algorithm": "random"},
+        "targets": {"a": {"algorithm": "rule_based"}},
+        "episodes": 5,
+        "repetitions": 2,
+        "truth_episodes": 5,
+    }
+    given = study("CartPole", {}).model_dump()
+    good = Study.model_validate(given | {"off_policy": section})
+    assert resolve(good, 2)["study"]["off_policy"]["targets"]["a"]["epsilon"] == 0
+    bad = Study.model_validate(given | {"off_policy": section | part})
+    with pytest.raises(StudyError, match=words):
+        resolve(bad, 2)

@@ -19,6 +19,7 @@ from seedbed.reporting.methods import (
     hyperparameter_tables,
 )
 from seedbed.reporting.metric_tables import panels
+from seedbed.reporting.off_policy_tables import behaviour_title, off_policy_claims
 from seedbed.reporting.study_results import StudyResults
 from seedbed.reporting.tables import study_tables
 from seedbed.reporting.trace import Register
@@ -139,6 +140,7 @@ class _Section:
             "environments": [self._environment(label) for label in study.environments],
             "figures": figures_of(study.name, self.figures, self.templates / "captions"),
             "limitations": [self._said(claim) for claim in limitations(self.results)],
+            "off_policy": self._off_policy() if study.off_policy else None,
             "cost": self._table(self.tables["cost"]),
             "hyperparameters": [self._table(table) for table in hyperparameter_tables(self.results)],
         }
@@ -170,6 +172,17 @@ class _Section:
             "metric": in_sentence(metric.title),
             "title": one_line(self.study.title_of(label)),
             "description": one_line(metric.description),
+        }
+
+    def _off_policy(self) -> dict[str, Any]:
+        return {
+            "environment": one_line(self.study.off_policy.environment.title or "an environment of its own"),
+            "behaviour": behaviour_title(self.results),
+            "data": self._table(self.tables["off_policy_data"]),
+            "estimates": self._table(self.tables["off_policy"]),
+            "data_id": Markdown(f"#tbl-{self.study.name}-off_policy_data"),
+            "estimates_id": Markdown(f"#tbl-{self.study.name}-off_policy"),
+            "claims": [self._said(claim) for claim in off_policy_claims(self.results)],
         }
 
     def _environment_methods(self) -> list[dict[str, Any]]:

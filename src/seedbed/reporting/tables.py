@@ -9,6 +9,7 @@ from seedbed.reporting.cost_table import cost_table
 from seedbed.reporting.efficiency_table import efficiency_table
 from seedbed.reporting.layout import Table, to_csv, to_latex, to_markdown
 from seedbed.reporting.metric_tables import main_table, modes_table, panels, secondary_table
+from seedbed.reporting.off_policy_tables import OFF_POLICY_TABLES, off_policy_data_table, off_policy_table
 from seedbed.reporting.study_results import StudyResults
 from seedbed.study import Study
 
@@ -25,7 +26,7 @@ def table_names(study: Study) -> list[str]:
         ]
         names += [f"modes_{environment}", f"comparisons_{environment}"]
         names += [f"efficiency_{environment}"] if study.statistics.sample_efficiency else []
-    return [*names, "cost"]
+    return [*names, *(OFF_POLICY_TABLES if study.off_policy else ()), "cost"]
 
 
 def study_tables(results: StudyResults) -> dict[str, Table]:
@@ -43,6 +44,9 @@ def _tables(results: StudyResults) -> Iterator[Table]:
         yield comparisons_table(results, environment)
         if results.study.statistics.sample_efficiency:
             yield efficiency_table(results, environment)
+    if results.study.off_policy:
+        yield off_policy_data_table(results)
+        yield off_policy_table(results)
     yield cost_table(results)
 
 
