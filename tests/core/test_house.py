@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src/seedbed"
 FLOORS = (
-    {"artifacts", "seeding"},
+    {"artifacts", "compiled", "seeding"},
     {"registry", "layout"},
     {"study"},
     {"settings", "provenance"},
@@ -16,6 +16,7 @@ FLOORS = (
     {"evaluation"},
     {"training", "metrics"},
     {"statistics", "resolution"},
+    {"generalized"},
     {"figures"},
     {"reporting"},
     {"cli"},
