@@ -152,10 +152,10 @@ def choose(q0, q1, q2, q3, actions, epsilon, states):
 @compiled(inline=True)
 def outside(observation, low, high):
     """Whether an observation lies beyond a range."""
+    beyond = False
     for i in range(low.size):
-        if observation[i] < low[i] or observation[i] > high[i]:
-            return True
-    return False
+        beyond |= observation[i] < low[i] or observation[i] > high[i]
+    return beyond
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Sarsa(lambda) with tile coding, the agent of Whiteson, Tanner, Taylor and Stone (2011): trials on one core."""
+"""Trials of Sarsa(lambda) with tile coding, the agent of Whiteson, Tanner, Taylor and Stone (2011)."""
 
 import math
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from seedbed.environments.generalized.documents import EnvironmentDocument
 from seedbed.environments.generalized.domains import DOMAINS
 
 FAMILIES = ("A", "B", "C", "A_without_transplant")
-"""A: the range begins at the first observation, grows, and moves the weights along. B: a range that holds what
-can be seen in any of the experiment's environments. C: the exact range of this environment.
+"""A: the range begins at the first observation, grows, and moves the weights along. B: a range that holds
+what can be seen in any of the experiment's environments. C: the exact range of this environment.
 A_without_transplant: A, but the weights stay in their cells."""
 STEPS = 70_000
 FIRST_SLOTS = 2**17
@@ -208,19 +208,10 @@ def run(
     while True:
         lower, upper = low.copy(), high.copy()
         memory = workspace.memory(coder, agent.trace == "accumulating")
-        states = environment.trial_seeds(seed)
-        if run_trial(
-            world, coder, learner, memory, workspace.update(steps), lower, upper, states, steps, totals
-        ):
-            return TrialRecord(
-                int(totals[0]),
-                float(totals[1]),
-                float(totals[2]),
-                int(totals[3]),
-                bool(totals[4]),
-                lower,
-                upper,
-            )
+        states, update = environment.trial_seeds(seed), workspace.update(steps)
+        if run_trial(world, coder, learner, memory, update, lower, upper, states, steps, totals):
+            episodes, total, completed, growths, diverged = totals.tolist()
+            return TrialRecord(int(episodes), total, completed, int(growths), diverged > 0, lower, upper)
         workspace.enlarge(coder)
 
 
@@ -236,9 +227,8 @@ def _range(environment, agent, wide, first_range) -> tuple[np.ndarray, np.ndarra
         if given is None:
             raise ValueError("family B needs the range `wide`; documents.covering_ranges gives it per domain")
         low, high = np.array(given, float)
-    if low.shape != (variables,) or not (
-        np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()
-    ):
+    bounded = np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()
+    if low.shape != (variables,) or not bounded:
         raise ValueError(
             f"a range of {environment.domain} is [2, {variables}], finite, low < high; got {low}, {high}"
         )

@@ -49,7 +49,7 @@ class Memory(NamedTuple):
 
 
 def allocate(records: int, traces: bool) -> Memory:
-    """Empty memory for so many records: of tiles with records of their own, then of the hash table's slots."""
+    """Empty memory: records of tiles that have one of their own, then the slots of a hash table."""
     raw = np.zeros(records * WORDS + WORDS)
     buffer = raw[(-raw.ctypes.data % 64) // 8 :][: records * WORDS]  # records lie on cache lines
     return Memory(

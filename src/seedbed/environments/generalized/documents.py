@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -100,14 +99,11 @@ class EnvironmentDocument:
         """
         words = np.frombuffer(bytes.fromhex(self.hash), ">u4").tolist()
         owners = (Purpose.TRAINING, Purpose.TRAINING, Purpose.EXPLORATION)
-        return np.array(
-            [
-                np.random.SeedSequence(int(purpose), spawn_key=(seed, *words, stream)).generate_state(
-                    1, np.uint64
-                )[0]
-                for stream, purpose in enumerate(owners)
-            ]
-        )
+        sequences = [
+            np.random.SeedSequence(int(purpose), spawn_key=(seed, *words, stream))
+            for stream, purpose in enumerate(owners)
+        ]
+        return np.concatenate([sequence.generate_state(1, np.uint64) for sequence in sequences])
 
 
 def read_document(content: str | dict[str, Any], where: str = "environment document") -> EnvironmentDocument:
@@ -151,8 +147,6 @@ def covering_ranges(environments: Iterable[EnvironmentDocument]) -> dict[str, np
     found: dict[str, np.ndarray] = {}
     for environment in environments:
         low, high = environment.ranges
-        known = found.get(
-            environment.domain, np.array([np.full(low.size, math.inf), np.full(low.size, -math.inf)])
-        )
+        known = found.get(environment.domain, environment.ranges)
         found[environment.domain] = np.array([np.minimum(known[0], low), np.maximum(known[1], high)])
     return found

@@ -1,5 +1,6 @@
 """A generalized environment for any agent: the transitions of the trial kernels over arrays."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -64,9 +65,7 @@ class GeneralizedEnvironment:
         """First state, from initial noise [..., k0]."""
         noise = np.asarray(noise, float)
         leading = noise.shape[:-1]
-        rows = (
-            noise.reshape(-1, self.spec.initial_noise) if noise.size else np.zeros((int(np.prod(leading)), 0))
-        )
+        rows = noise.reshape(math.prod(leading), self.spec.initial_noise)
         states = np.empty((len(rows), len(self._domain.LOW)))
         _start_all(self._world, rows, states)
         return GeneralizedState(states.reshape(*leading, -1))

@@ -12,7 +12,7 @@ from seedbed.environments.generalized.transforms import CURVES, Transform
 from seedbed.seeding import Purpose, stream
 
 TUNING, TEST = Purpose.TUNING, Purpose.TEST
-"""The two seed streams of a generalized environment: what agents are tuned on, and what they are tested on."""
+"""Two seed streams of a generalized environment: what agents are tuned on, what they are tested on."""
 
 
 @dataclass(frozen=True)
