@@ -161,15 +161,17 @@ def outside(observation, low, high):
 @compiled
 def widen(observation, low, high, scale, learner: Learner, memory: Memory, coder: Coder, update):
     """Grow a range beyond an observation: new bound = observation + growth * distance to the other bound."""
-    new_low, new_high = low.copy(), high.copy()
+    new_low, new_high = np.empty(low.size), np.empty(low.size)
     for i in range(low.size):
+        new_low[i], new_high[i] = low[i], high[i]
         if observation[i] > high[i]:
             new_high[i] = observation[i] + learner.growth * (observation[i] - low[i])
         elif observation[i] < low[i]:
             new_low[i] = observation[i] - learner.growth * (high[i] - observation[i])
     if learner.moves_weights:
         transplant(memory, coder, update, low, high, new_low, new_high)
-    low[:], high[:] = new_low, new_high
+    for i in range(low.size):
+        low[i], high[i] = new_low[i], new_high[i]
     set_scale(low, high, coder, scale)
 
 
@@ -242,7 +244,8 @@ def run_trial(
             episode_start = time + 1
             if time == 0:
                 if learner.adaptive and low[0] == np.inf:
-                    low[:], high[:] = seen - FIRST_MARGIN, seen + FIRST_MARGIN
+                    for i in range(variables):
+                        low[i], high[i] = seen[i] - FIRST_MARGIN, seen[i] + FIRST_MARGIN
                 set_scale(low, high, coder, scale)
             if learner.adaptive and outside(seen, low, high):
                 widen(seen, low, high, scale, learner, memory, coder, update)

@@ -71,7 +71,8 @@ def clear(memory):
         record = np.int64(memory.touched[i]) * WORDS
         for word in range(WORDS):
             memory.keys[record + word] = 0
-    memory.counts[:] = 0
+    for i in range(memory.counts.size):
+        memory.counts[i] = 0
 
 
 @compiled(inline=True)
