@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/sarsa_speed.py
 
-CPU time of whole trials of 70,000 steps, the best of a few; alpha 0.5, epsilon 0.05, noise 0.25. Family A finds
+CPU time of whole trials of 70,000 steps, the best of a few; alpha 0.5, noise 0.25. Family A finds
 its range by itself, C is told. `tiles` is how many were ever visited.
 """
 

@@ -9,7 +9,6 @@ from seedbed.algorithms.sarsa_kernel import TRACES, Learner, run_trial
 from seedbed.algorithms.tile_coding import LAYOUTS, Coder, make_coder
 from seedbed.algorithms.tile_memory import Memory, allocate
 from seedbed.environments.generalized.documents import EnvironmentDocument
-from seedbed.environments.generalized.domains import DOMAINS
 
 FAMILIES = ("A", "B", "C", "A_without_transplant")
 """A: the range begins at the first observation, grows, and moves the weights along. B: a range that holds
@@ -199,7 +198,7 @@ def run(
         agent.epsilon,
         TRACES.index(agent.trace),
         trace_powers(configuration.lambda_ * agent.discount, agent.cull, steps),
-        DOMAINS[environment.domain].ACTIONS,
+        environment.actions,
         agent.adaptive,
         agent.family == "A",
         float(agent.growth),

@@ -71,6 +71,11 @@ class EnvironmentDocument:
         return hashlib.sha256(self.json.encode()).hexdigest()
 
     @property
+    def actions(self) -> int:
+        """Number of actions."""
+        return DOMAINS[self.domain].ACTIONS
+
+    @property
     def ranges(self) -> np.ndarray:
         """Smallest and largest value that can be seen of each variable, [2, variables]."""
         return np.array([transform.image for transform in self.transforms]).T
