@@ -35,6 +35,8 @@ class Memory(NamedTuple):
     """int64: records in use, hash slots in use, whether the table was too small"""
     traces: np.ndarray
     """float64 [records * 4], accumulating traces at the last visit; one entry where none are needed"""
+    moving: np.ndarray
+    """float64 [records, 5], space for a transplant: weights and tile number"""
     slots: int
     """size of the hash table, a power of 2"""
     shift: np.uint64
@@ -59,6 +61,7 @@ def allocate(records: int, traces: bool) -> Memory:
         np.zeros(records, np.uint32),
         np.zeros(3, np.int64),
         np.zeros(records * MOST_ACTIONS if traces else 1),
+        np.empty((records, MOST_ACTIONS + 1)),
         2,
         np.uint64(63),
     )
@@ -144,8 +147,6 @@ def transplant(memory, coder, update, low, high, new_low, new_high):
     """
     maps, counts = cell_maps(low, high, new_low, new_high, coder)
     number = memory.counts[0]
-    worth = np.empty((number, MOST_ACTIONS))
-    tiles = np.empty(number, np.int64)
     accumulating = memory.traces.size > 1
     for i in range(number):
         record = np.int64(memory.touched[i])
@@ -153,27 +154,13 @@ def transplant(memory, coder, update, low, high, new_low, new_high):
             pending = update[memory.times[record * TIMES + FIRST_TIME + action]]
             if accumulating:
                 pending *= memory.traces[record * MOST_ACTIONS + action]
-            worth[i, action] = memory.weights[record * WORDS + action] + pending
-        tiles[i] = memory.keys[record * WORDS + KEY] - 1
-    too_small = memory.counts[2]
-    clear(memory)
-    memory.counts[2] = too_small
-    groups = coder.sizes.size
+            memory.moving[i, action] = memory.weights[record * WORDS + action] + pending
+        memory.moving[i, MOST_ACTIONS] = memory.keys[record * WORDS + KEY] - 1
+        for word in range(WORDS):
+            memory.keys[record * WORDS + word] = 0
+    memory.counts[0], memory.counts[1] = 0, 0
     for i in range(number):
-        group = groups - 1
-        while tiles[i] < coder.first_tile[group]:
-            group -= 1
-        within = tiles[i] - coder.first_tile[group]
-        k = within // coder.tiles_per_tiling[group]
-        within -= k * coder.tiles_per_tiling[group]
-        tile, share, stride = coder.first_tile[group] + k * coder.tiles_per_tiling[group], 1, 1
-        for m in range(coder.sizes[group] - 1, -1, -1):
-            variable = coder.members[group, m]
-            new = maps[variable, k, within % coder.cells]
-            tile += new * stride
-            share *= counts[variable, k, new]
-            within //= coder.cells
-            stride *= coder.cells
+        tile, share = moved(np.int64(memory.moving[i, MOST_ACTIONS]), coder, maps, counts)
         if tile < coder.dense_tiles:
             record = tile
             if memory.keys[record * WORDS + KEY] == 0:
@@ -181,7 +168,29 @@ def transplant(memory, coder, update, low, high, new_low, new_high):
         else:
             record = probe(memory, coder.dense_tiles, tile)
         for action in range(MOST_ACTIONS):
-            memory.weights[record * WORDS + action] += worth[i, action] / share
+            memory.weights[record * WORDS + action] += memory.moving[i, action] / share
+
+
+@compiled(inline=True)
+def moved(tile, coder, maps, counts):
+    """Where a tile goes, and how many tiles go there: counts factorise over variables."""
+    group = coder.sizes.size - 1
+    while tile < coder.first_tile[group]:
+        group -= 1
+    stride, cells = np.uint32(coder.tiles_per_tiling[group]), np.uint32(coder.cells)
+    within = np.uint32(tile - coder.first_tile[group])
+    k = within // stride
+    new_tile, share, place = coder.first_tile[group] + np.int64(k * stride), 1, 1
+    within -= np.uint32(k * stride)
+    for m in range(coder.sizes[group] - 1, -1, -1):
+        variable = coder.members[group, m]
+        rest = np.uint32(within // cells)
+        new = maps[variable, k, within - np.uint32(rest * cells)]
+        new_tile += new * place
+        share *= counts[variable, k, new]
+        place *= coder.cells
+        within = rest
+    return new_tile, share
 
 
 def tile_weights(memory: Memory, coder: Coder, update: np.ndarray) -> dict[int, np.ndarray]:
