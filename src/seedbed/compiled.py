@@ -23,11 +23,19 @@ def sources_digest(package: Path = PACKAGE) -> str:
     return digest.hexdigest()[:16]
 
 
-def cache_folder() -> Path:
-    """Where compiled code is kept: under NUMBA_CACHE_DIR, or in the user's cache folder."""
+def cache_folder() -> Path | None:
+    """Where compiled code is kept: under NUMBA_CACHE_DIR or the user's cache, None if that is read-only."""
     root = os.environ.get("NUMBA_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return (Path(root) if root else home / "seedbed") / sources_digest()
+    folder = (Path(root) if root else home / "seedbed") / sources_digest()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder if os.access(folder, os.W_OK | os.X_OK) else None
+    except OSError:
+        return None
+
+
+_CACHE = cache_folder()
 
 
 def compiled(function=None, *, inline: bool = False):
@@ -37,8 +45,10 @@ def compiled(function=None, *, inline: bool = False):
     """
     if function is None:
         return lambda function: compiled(function, inline=inline)
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(cache_folder())
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(_CACHE or "")
     try:
-        return numba.njit(cache=True, error_model="numpy", forceinline=inline)(function)
+        cached = _CACHE is not None
+        return numba.njit(cache=cached, error_model="numpy", forceinline=inline)(function)
     finally:
         numba.config.CACHE_DIR = before
