@@ -45,12 +45,9 @@ def test_a_called_functions_edit_reaches_its_callers(package):
     assert told(package) == ["2", "1", "0"]
     (package / "seedbed/inner.py").write_text(INNER.replace("return 1", "return 3"))
     assert told(package) == ["6", "0", "1"]
-    (package / "seedbed/inner.py").write_text(INNER)
-    assert told(package) == ["2", "1", "0"]  # back again: the old code is still there
 
 
 def test_without_a_folder_to_write_it_compiles_all_the_same(package):
     (package / "file").write_text("")
-    for _ in range(2):
-        assert told(package, NUMBA_CACHE_DIR=str(package / "file")) == ["2", "0", "1"]
+    assert told(package, NUMBA_CACHE_DIR=str(package / "file")) == ["2", "0", "1"]
     assert not list(package.rglob("*.nbi"))  # nor does it leave code beside its sources

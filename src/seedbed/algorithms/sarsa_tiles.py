@@ -211,6 +211,7 @@ def run(
         if run_trial(world, coder, learner, memory, update, lower, upper, states, steps, totals):
             episodes, total, completed, growths, diverged = totals.tolist()
             return TrialRecord(int(episodes), total, completed, int(growths), diverged > 0, lower, upper)
+        del memory  # before a larger one is taken
         workspace.enlarge(coder)
 
 
