@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from seedbed.algorithms.sarsa_tiles import Configuration, SarsaTiles
-from seedbed.artifacts import SeedbedError
+from seedbed.artifacts import SeedbedError, read_table, write_table
 from seedbed.environments.generalized.documents import covering_ranges
 from seedbed.environments.generalized.samplers import TEST, TUNING, Sampler, union
 from seedbed.generalized.grid import PER_SHAPE, full_grid, sample_grid, size
@@ -116,6 +116,14 @@ def test_trials_say_what_happened(sets, result):
         assert row.low_0 == wide[row.domain][0, 0]
 
 
+def test_trials_are_the_same_after_writing_and_reading(result, tmp_path):
+    for name in ("one", "other"):
+        write_table(tmp_path / f"{name}.parquet", result.tuning, TRIAL_COLUMNS)
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "other.parquet").read_bytes()
+    again = read_table(tmp_path / "one.parquet", TRIAL_COLUMNS)
+    pd.testing.assert_frame_equal(gather([again]), result.tuning, check_exact=True)
+
+
 def test_picks_are_the_best_of_the_tuning_table(result):
     assert len(result.picks) == 3 * 2 * 2
     for pick in result.picks.itertuples():
@@ -193,7 +201,7 @@ def test_a_missing_score_makes_statistics_missing_and_says_so():
 
 
 def test_broken_tables_are_refused(result):
-    with pytest.raises(SeedbedError, match="times"):
+    with pytest.raises(SeedbedError, match="twice"):
         gather([result.tuning, result.tuning.iloc[:1]])
     with pytest.raises(SeedbedError, match="lacks trials"):
         choose(result.tuning.iloc[1:])

@@ -107,7 +107,7 @@ def gather(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     twice = table.duplicated(list(KEYS))
     if twice.any():
         first = table.loc[twice.idxmax(), list(KEYS)].to_dict()
-        raise SeedbedError(f"A trial is there {1 + int(twice.sum())} times: {first}. Gather each part once.")
+        raise SeedbedError(f"A trial is there twice: {first}. Gather each part once.")
     return table.sort_values(["agent", "configuration", "position", "environment"], ignore_index=True)
 
 
