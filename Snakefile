@@ -22,6 +22,11 @@ if TRAINS:
     include: "rules/off_policy.smk"
 
 
+if CONFIG.secret:
+
+    include: "rules/secret.smk"
+
+
 include: "rules/metrics.smk"
 include: "rules/stats.smk"
 include: "rules/figures.smk"

@@ -80,6 +80,13 @@ def audit(args: argparse.Namespace) -> int:
     return int(any(finding.holds is False for finding in findings))
 
 
+def secret(args: argparse.Namespace) -> int:
+    """One step of a secret evaluation; verify exits with 1 if something was changed."""
+    from seedbed.generalized.steps import STEPS
+
+    return STEPS[args.step](args)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="seedbed", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB")
@@ -101,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     _environment_arguments(added)
     added.add_argument("--episodes", type=_positive, default=10, help="episodes to play, 10 by default")
     added.add_argument("--json", action="store_true", help="one line of JSON in place of the table")
+    _secret_arguments(verb(secret))
     return parser
 
 
@@ -137,6 +145,17 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     add("--optional-device", action="store_true", help='without a GPU print {"skipped": ...} and succeed')
     add("--output", type=Path, help="write the episode table (.parquet) or the printed line (.json)")
     add("--dump-trajectory", type=Path, help="write one line of JSON per step (.jsonl)")
+
+
+def _secret_arguments(parser: argparse.ArgumentParser) -> None:
+    steps = ("seal", "release_tuning", "freeze", "evaluate", "reveal", "verify")
+    parser.add_argument("step", choices=steps, help="in this order; docs/secret.md explains them")
+    parser.add_argument("folder", type=Path, help="of the contest, with sealed/contest.yaml")
+    parser.add_argument("--agents", type=Path, nargs="+", default=[], help="freeze: folders of agents")
+    parser.add_argument("--beacon", help="evaluate: the public value that the plan asks for")
+    parser.add_argument(
+        "--reruns", type=int, default=5, help="verify: trials to repeat; -1 for all (default: 5)"
+    )
 
 
 def _positive(text: str) -> int:

@@ -344,6 +344,15 @@ class PaperSettings(_Model):
     authors: list[str] = []
 
 
+class SecretContest(_Model):
+    """A secret evaluation whose steps are targets: secret_seal to secret_verify."""
+
+    folder: str = Field(description="Folder of the contest, with sealed/contest.yaml.")
+    agents: list[str] = Field([], description="Folders of the agents that take part.")
+    beacon: str | None = Field(None, description="The public value that the sealed plan asks for.")
+    reruns: int = Field(5, ge=-1, description="Trials that secret_verify repeats; -1 for all.")
+
+
 class Config(_Model):
     """config.yaml."""
 
@@ -352,6 +361,7 @@ class Config(_Model):
     seeds_per_job: Count = Field(4, description="Seeds that share a training job.")
     statistics: StatisticsSettings = StatisticsSettings()
     paper: PaperSettings = PaperSettings()
+    secret: SecretContest | None = Field(None, description="A secret evaluation, made by name only.")
 
 
 def _members(names: Any, known: Mapping[str, Any], what: str) -> None:

@@ -130,7 +130,7 @@ def compare(
                     "method_y": y[1],
                     "configuration_y": int(chosen[y]),
                 }
-                | _statistics(*scores, margin, stream, draws)
+                | matched_statistics(*scores, margin, stream, draws)
             )
             if x[0] == y[0] and chosen[x] == chosen[y]:
                 rows[-1]["note"] = "both methods chose this configuration"
@@ -143,7 +143,7 @@ def _scores(test: pd.DataFrame, agent: str, configuration: int, reading: str) ->
     return mine.sort_values("position")[reading].to_numpy(float)
 
 
-def _statistics(x: np.ndarray, y: np.ndarray, margin: float, stream, draws: int) -> dict:
+def matched_statistics(x: np.ndarray, y: np.ndarray, margin: float, stream, draws: int) -> dict:
     """All of a comparison's numbers, from matched scores [n]."""
     width = margin * abs(float(y.mean()))
     sign, greater = sign_test(x, y), sign_test(x, y, alternative="greater")
