@@ -20,7 +20,7 @@ from seedbed.compiled import compiled
 from seedbed.environments.generalized.documents import EnvironmentDocument
 from seedbed.environments.generalized.domains import advance, begin_episode, see
 from seedbed.generalized import run_agent
-from seedbed.generalized.isolation import isolated
+from seedbed.generalized.isolation import isolated, kill
 
 _LONGEST = 32
 """bytes of an answer"""
@@ -121,7 +121,7 @@ def run_external(
     options = {} if errors is None else {"errors": errors}
     late = threading.Event()
     with isolated(folder, agent_command(folder), way, **options) as process:
-        watch = threading.Timer(seconds, lambda: (late.set(), process.kill()))
+        watch = threading.Timer(seconds, lambda: (late.set(), kill(process)))
         watch.daemon = True
         watch.start()
         try:

@@ -12,6 +12,7 @@ Three ways, the first two of Linux alone:
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,8 +53,10 @@ done
 mount --bind "$work" "$root/agent"
 mount -t proc proc "$root/proc"
 mount -o remount,bind,ro "$root"
-exec chroot "$root" "$@"
+chroot "$root" "$@" || exit $?
+exit 0
 """
+# The shell stays as first process, as nobody's signal reaches it but its parent's: its end ends all others.
 
 
 def visible_places() -> tuple[str, ...]:
@@ -103,12 +106,17 @@ def isolated(source: Path, command: Sequence[str], way: str, errors: Any = subpr
         try:
             yield process
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, 9)
+            kill(process)
             for stream in (process.stdin, process.stdout):
                 with suppress(OSError):
                     stream.close()
             process.wait()
+
+
+def kill(process: subprocess.Popen) -> None:
+    """End an isolated process: in namespaces with all that it started, else with its session."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
