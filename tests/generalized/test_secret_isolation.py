@@ -40,7 +40,7 @@ class Agent:
     def __init__(self, environment, observations, actions, half, folder, port):
         self.pattern = re.compile(half.encode() + b"[0-9a-f]{32}")
         found = sum(kind for kind, look in (
-            (FILE, lambda: self.files(folder) or self.files("/tmp") or self.files("/agent")),
+            (FILE, lambda: self.files(folder) or self.files(os.getcwd())),
             (ENVIRONMENT, lambda: self.each("environ", "cmdline")),
             (DESCRIPTOR, lambda: self.each(*(f"fd/{number}" for number in range(40)))),
             (MEMORY, lambda: any(self.memory(pid) for pid in self.others())),
@@ -55,6 +55,8 @@ class Agent:
         return 0
 
     def read(self, path):
+        if not os.path.isfile(path):  # a pipe would wait
+            return False
         try:
             with open(path, "rb") as file:
                 return bool(self.pattern.search(file.read(1 << 22)))
