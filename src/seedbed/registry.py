@@ -22,6 +22,7 @@ ALGORITHMS = {
     "planner_index": "seedbed.algorithms.planner_index:PlannerIndex",
     "ppo": "seedbed.algorithms.ppo:PPO",
     "dqn": "seedbed.algorithms.dqn:DQN",
+    "sac": "seedbed.algorithms.sac:SAC",
     "a2c": "seedbed.algorithms.a2c:A2C",
     "shortest_path": "seedbed.algorithms.shortest_path:ShortestPath",
 }

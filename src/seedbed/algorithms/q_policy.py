@@ -49,7 +49,11 @@ class QNetwork(StackedMLP):
 
     def chosen(self, layers: Layers, x: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
         """Values of actions [S, B] at x [S, B, in] -> [S, B]; the other actions' are not computed."""
-        hidden, (weight, bias) = self.hidden(layers, x), layers[-1]
+        return self.chosen_from(layers, self.hidden(layers, x), action)
+
+    def chosen_from(self, layers: Layers, hidden: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
+        """``chosen``, from activations of the last hidden layer [S, B, hidden]."""
+        weight, bias = layers[-1]
         seeds, inputs, outputs = weight.shape
         rows, bias = weight.transpose(1, 2).contiguous(), bias.transpose(1, 2)
         index = (action + torch.arange(seeds)[:, None] * outputs).view(-1)
