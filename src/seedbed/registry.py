@@ -23,6 +23,7 @@ ALGORITHMS = {
     "ppo": "seedbed.algorithms.ppo:PPO",
     "dqn": "seedbed.algorithms.dqn:DQN",
     "sac": "seedbed.algorithms.sac:SAC",
+    "pets": "seedbed.algorithms.pets:PETS",
     "a2c": "seedbed.algorithms.a2c:A2C",
     "shortest_path": "seedbed.algorithms.shortest_path:ShortestPath",
 }

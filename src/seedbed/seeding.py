@@ -36,6 +36,8 @@ class Purpose(IntEnum):
     """Fixed material of an environment, such as a question bank."""
     STATISTICS = 13
     """Resampling."""
+    MODEL = 16
+    """Bootstrap samples, batches and roll-outs of a learned model."""
 
 
 ACTIONS_OF = {

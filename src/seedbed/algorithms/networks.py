@@ -141,9 +141,12 @@ class Learner:
 
     Args:
         networks: name -> network; each seed's row holds them one after the other.
-        seeds: one row each; parameters are drawn from the seed's INITIALISATION stream.
+        seeds: ``members`` rows each; parameters are drawn from the seed's INITIALISATION stream.
         learning_rate, epsilon: Adam (Kingma and Ba 2015).
-        max_gradient_norm: global norm at which a seed's gradient is clipped; None for never.
+        max_gradient_norm: global norm at which a row's gradient is clipped; None for never.
+        weight_decay: squared parameters, halved, times this are added to the loss.
+        members: rows per seed.
+        part: tells several learners of one seed apart; their parameters come from streams of their own.
     """
 
     def __init__(
@@ -153,14 +156,18 @@ class Learner:
         learning_rate: float,
         epsilon: float = 1e-8,
         max_gradient_norm: float | None = None,
+        weight_decay: float = 0.0,
+        members: int = 1,
+        part: int | None = None,
     ):
-        self.networks = networks
+        self.networks, self._weight_decay = networks, weight_decay
         self.learning_rate, self.epsilon, self.max_gradient_norm = learning_rate, epsilon, max_gradient_norm
         size = sum(network.size for network in networks.values())
-        self.parameters, self.gradients, self._mean, self._variance = torch.zeros(4, len(seeds), size)
+        self.parameters, self.gradients, self._mean, self._variance = torch.zeros(4, len(seeds) * members, size)
         self._steps = torch.zeros(())
-        for row, seed in zip(self.parameters, seeds, strict=True):
-            generator, offset = stream(Purpose.INITIALISATION, seed), 0
+        generators = [stream(Purpose.INITIALISATION, seed, part) for seed in seeds]
+        for number, row in enumerate(self.parameters):
+            generator, offset = generators[number // members], 0
             for network in networks.values():
                 network.initialise(row[offset : offset + network.size], generator)
                 offset += network.size
@@ -211,6 +218,6 @@ class Learner:
         self._steps += 1
         torch._fused_adam_(
             [self.parameters], [self.gradients], [self._mean], [self._variance], [], [self._steps],
-            lr=self.learning_rate, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=self.epsilon,
+            lr=self.learning_rate, beta1=0.9, beta2=0.999, weight_decay=self._weight_decay, eps=self.epsilon,
             amsgrad=False, maximize=False,
         )  # fmt: skip

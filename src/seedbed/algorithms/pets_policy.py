@@ -1,0 +1,151 @@
+"""The policy of PETS: plans anew at every step with a learned model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+
+from seedbed.algorithms.base import Memory
+from seedbed.algorithms.planning import Choices, Planner, PlannerSettings
+from seedbed.algorithms.q_policy import epsilon_greedy
+from seedbed.algorithms.terminal_value import ValueScales, value, value_network
+from seedbed.algorithms.world_model import Imagination, ModelShape, WorldModel
+from seedbed.artifacts import ArtifactError, read_arrays, write_arrays
+from seedbed.environments.base import Dynamics, Knowledge, Spec
+
+
+class PETSPolicy:
+    """Plans for each lane alone, so that bits depend on neither lanes nor seeds; see ``Policy``.
+
+    Its memory is the plan of each lane, logits [S, L, H, choices]. Before there is a model it acts at random.
+    One uniform per decision seeds all that the decision draws.
+
+    Args:
+        seeds: training seeds of the rows, [S].
+        spec: the environment's shapes.
+        knowledge: what the environment says of itself, if anything.
+        settings: fields of ``PlannerSettings``.
+        model: what the future is planned with; None before any.
+        worth: parameters [S, P] and scales of the value at the horizon; None for no value.
+    """
+
+    modes: ClassVar[tuple[str, ...]] = ("greedy",)
+    mode: ClassVar[str] = "greedy"
+    needs_state: ClassVar[bool] = False
+    uniforms: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        seeds: Sequence[int],
+        spec: Spec,
+        knowledge: Knowledge | None,
+        settings: dict[str, Any],
+        model: WorldModel | None,
+        worth: tuple[torch.Tensor, ValueScales] | None,
+    ):
+        self.seeds, self.settings = list(seeds), PlannerSettings(**settings)
+        self.model, self.worth, self._spec = model, worth, spec
+        table = np.arange(spec.actions) if knowledge is None else knowledge.action_table
+        self._choices = Choices(table)
+        self._planners = [] if model is None else [self._planner(row, knowledge) for row in range(len(seeds))]
+
+    def _planner(self, row: int, knowledge: Knowledge | None) -> Planner:
+        model, worth = self.model, None
+        if self.worth is not None:
+            parameters, scales = self.worth
+            layers = value_network(scales.centre.shape[1]).layers(parameters[row : row + 1])
+            worth = lambda observation: value(layers, scales, row, observation)  # noqa: E731
+        predictor = model.predictor(row, self.settings.bfloat16)
+        imagination = Imagination(predictor, model.shape, self._spec, knowledge)
+        models, width = model.parameters.shape[1], model.shape.width
+        return Planner(self.settings, self._choices, imagination, models, width, worth)
+
+    @property
+    def model_calls(self) -> int:
+        """Particles x candidates x steps x iterations per decision; 0 before there is a model."""
+        return 0 if self.model is None else self.settings.model_calls
+
+    def in_mode(self, mode: str) -> Self:
+        """Itself: a planner acts in one way only."""
+        if mode not in self.modes:
+            raise ValueError(f"PETSPolicy acts 'greedy' only, not '{mode}'.")
+        return self
+
+    def act(self, observation, mask, uniforms, memory, first) -> tuple[np.ndarray, Memory]:
+        """See ``Policy.act``."""
+        lanes = observation.shape[:2]
+        if self.model is None:
+            return epsilon_greedy(np.zeros(lanes, np.int64), mask, self._spec.actions, uniforms, 1.0), memory
+        fresh = self._planners[0].fresh()
+        plans = np.zeros((*lanes, *fresh.shape), np.float32) if memory is None else memory.copy()
+        plans[first] = fresh
+        action = np.zeros(lanes, np.int64)
+        seen = observation.reshape(*lanes, -1).astype(np.float32)
+        for row, lane in np.ndindex(*lanes):
+            generator = np.random.Generator(np.random.PCG64(int(uniforms[row, lane, 0] * 2**53)))
+            allowed = None if mask is None else mask[row, lane]
+            planned = self._planners[row](seen[row, lane], allowed, plans[row, lane], generator)
+            action[row, lane], plans[row, lane] = planned
+        return action, plans
+
+    def probabilities(self, observation, mask, memory, first) -> np.ndarray:
+        """Not known: an action is the best of sequences that were drawn."""
+        raise ValueError("The probabilities of a planner's actions are not known; it draws what it compares.")
+
+    def save(self, path: str | Path) -> None:
+        """Write one safetensors file: per seed its models, value and scales."""
+        if self.model is None:
+            raise ValueError("There is no model to save yet.")
+        arrays = {}
+        for row, seed in enumerate(self.seeds):
+            arrays[f"seed-{seed}/model"] = self.model.parameters[row].numpy()
+            for name, scale in self.model.scales.items():
+                arrays[f"seed-{seed}/model.{name}"] = scale[row]
+            if self.worth is not None:
+                arrays[f"seed-{seed}/value"] = self.worth[0][row].numpy()
+                for name, scale in self.worth[1]._asdict().items():
+                    arrays[f"seed-{seed}/value.{name}"] = scale[row]
+        shape = self.model.shape
+        metadata = {
+            "policy": type(self).__name__, "seeds": self.seeds, "planner": vars(self.settings),
+            "hidden": self.model.hidden, "observation": self._spec.observation_shape,
+            "actions": self._spec.actions, "inputs": shape.inputs, "targets": shape.targets,
+            "value": self.worth is not None,
+        }  # fmt: skip
+        write_arrays(path, arrays, metadata)
+
+    @classmethod
+    def load(cls, path: str | Path, dynamics: Dynamics) -> Self:
+        """Read what ``save`` wrote.
+
+        Raises:
+            ArtifactError: the file holds another policy, lacks an array, or was made for another environment.
+        """
+        arrays, metadata = read_arrays(path)
+        if metadata.get("policy") != cls.__name__:
+            raise ArtifactError(f"{path} holds the policy {metadata.get('policy')}, not {cls.__name__}.")
+        spec, knowledge = dynamics.spec, getattr(dynamics, "knowledge", None)
+        shape = ModelShape.of(spec, knowledge)
+        trained = [*metadata["observation"], metadata["actions"], metadata["inputs"], metadata["targets"]]
+        here = [*spec.observation_shape, spec.actions, shape.inputs, shape.targets]
+        if trained != here:
+            raise ArtifactError(
+                f"{path} was trained with observations, actions, inputs and targets {trained}; this "
+                f"environment has {here}. Evaluate it where it was trained."
+            )
+
+        def stacked(name: str) -> np.ndarray:
+            keys = [f"seed-{seed}/{name}" for seed in metadata["seeds"]]
+            if missing := [key for key in keys if key not in arrays]:
+                raise ArtifactError(f"{path} lacks {missing[0]}. Train it again.")
+            return np.stack([arrays[key] for key in keys])
+
+        scales = {name: stacked(f"model.{name}") for name in ("centre", "spread", "size")}
+        model = WorldModel(shape, metadata["hidden"], torch.from_numpy(stacked("model")), scales)
+        worth = None
+        if metadata["value"]:
+            parts = ValueScales(*(stacked(f"value.{name}") for name in ValueScales._fields))
+            worth = (torch.from_numpy(stacked("value")), parts)
+        return cls(metadata["seeds"], spec, knowledge, metadata["planner"], model, worth)

@@ -1,0 +1,225 @@
+"""A learned model of an environment, ready to predict: fixed parameters, standardisation folded in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from seedbed.algorithms.networks import ALIGNMENT, StackedMLP
+from seedbed.environments.base import Knowledge, Spec
+
+
+def variance(raw: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """exp of a log variance held softly between two limits.
+
+    Chua et al. 2018 (appendix A.1) bend the raw value v twice: v1 = high - softplus(high - v) and
+    low + softplus(v1 - low). Exponentiated this is exp(low) + 1 / (exp(-high) + exp(-v)): one exponential.
+    """
+    return low.exp() + (torch.exp(-raw) + torch.exp(-high)).reciprocal()
+
+
+def encode(table: np.ndarray) -> np.ndarray:
+    """One-hot choices behind each action, [actions, sum of choices] float32.
+
+    A choice on which an action does not depend, such as the modality of a question, is all zeros.
+
+    Args:
+        table: see ``Knowledge.action_table``.
+    """
+    columns = []
+    for choice, size in zip(np.indices(table.shape), table.shape, strict=True):
+        lowest, highest = np.full(table.max() + 1, size), np.full(table.max() + 1, -1)
+        np.minimum.at(lowest, table.ravel(), choice.ravel())
+        np.maximum.at(highest, table.ravel(), choice.ravel())
+        columns.append((lowest[:, None] == np.arange(size)) & (lowest == highest)[:, None])
+    return np.concatenate(columns, -1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """What goes into a model of an environment and what comes out.
+
+    Args:
+        entries: entries of the observation that go in, [actions, n].
+        changes: of these, the changes of the first so many come out.
+        encoding: choices behind each action, [actions, e].
+        learns_reward: whether the reward is predicted after the changes, and the event is termination;
+            otherwise the environment knows both and the event is the outcome it asks for.
+    """
+
+    entries: np.ndarray
+    changes: int
+    encoding: np.ndarray
+    learns_reward: bool
+
+    @classmethod
+    def of(cls, spec: Spec, knowledge: Knowledge | None) -> "ModelShape":
+        """The shape for an environment; without knowledge an action is one choice and concerns everything."""
+        if knowledge is not None:
+            return cls(knowledge.entries, knowledge.learned, encode(knowledge.action_table), False)
+        everything = np.arange(int(np.prod(spec.observation_shape)))
+        entries = np.broadcast_to(everything, (spec.actions, everything.size))
+        return cls(entries, everything.size, encode(np.arange(spec.actions)), True)
+
+    @property
+    def observed(self) -> int:
+        """Entries of the observation that go in, n."""
+        return self.entries.shape[1]
+
+    @property
+    def inputs(self) -> int:
+        """Inputs of the network: entries of the observation and encoded action."""
+        return self.observed + self.encoding.shape[1]
+
+    @property
+    def targets(self) -> int:
+        """Numbers that are predicted, the event not among them."""
+        return self.changes + self.learns_reward
+
+    @property
+    def width(self) -> int:
+        """``targets`` rounded up to 16 floats, D."""
+        return -(-self.targets // ALIGNMENT) * ALIGNMENT
+
+
+class WorldModel:
+    """The elites of an ensemble for each of S seeds.
+
+    Args:
+        shape: what goes in and comes out.
+        hidden: widths of the hidden layers.
+        parameters: [S, E, P] in the layout of ``EnsembleNetwork``.
+        scales: "centre" and "spread" [S, n] of entries, "size" [S, targets] of changes.
+    """
+
+    def __init__(
+        self,
+        shape: ModelShape,
+        hidden: Sequence[int],
+        parameters: torch.Tensor,
+        scales: dict[str, np.ndarray],
+    ):
+        self.shape, self.hidden, self.parameters, self.scales = shape, tuple(hidden), parameters, scales
+
+    def predictor(self, row: int | None = None, bfloat16: bool = False) -> "Predictor":
+        """Predicts with the elites of one seed, E rows, or of all seeds, S x E rows."""
+        rows = slice(None) if row is None else slice(row, row + 1)
+        elites = self.parameters.shape[1]
+        scales = {
+            name: torch.from_numpy(value[rows]).repeat_interleave(elites, 0)
+            for name, value in self.scales.items()
+        }
+        return Predictor(self.shape, self.hidden, self.parameters[rows].flatten(0, 1), scales, bfloat16)
+
+
+class Predictor:
+    """R models in the units of observations and rewards; the first layer looks an action up.
+
+    Args:
+        shape, hidden: see ``WorldModel``.
+        parameters: [R, P].
+        scales: as ``WorldModel``, [R, ...].
+        bfloat16: whether to multiply in bfloat16; faster, less exact.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, shape, hidden, parameters, scales, bfloat16: bool = False):
+        self._width, self._observed, self._targets = shape.width, shape.observed, shape.targets
+        self._type = torch.bfloat16 if bfloat16 else torch.float32
+        network = StackedMLP([shape.inputs, *hidden, 2 * shape.width + 1], "silu")
+        (weight, bias), *layers = network.layers(parameters)
+        into = weight[:, : shape.observed] / scales["spread"][:, :, None]
+        encoding = torch.from_numpy(shape.encoding).expand(len(parameters), -1, -1)
+        at_action = torch.baddbmm(bias, encoding, weight[:, shape.observed :])
+        at_action = at_action - torch.bmm(scales["centre"][:, None], into)
+        self._into = into.to(self._type).contiguous()
+        self._at_action = at_action.to(self._type).flatten(0, 1).contiguous()
+        self._first = shape.encoding.shape[0] * torch.arange(len(parameters))[:, None]
+        size = torch.ones(len(parameters), self._width)
+        size[:, : self._targets] = scales["size"]
+        self._size = size[:, None]
+        *middle, (weight, bias) = layers
+        self._layers = [
+            (w.to(self._type).contiguous(), b.to(self._type).contiguous()) for w, b in (*middle, (weight, bias))
+        ]
+        limits = parameters[:, None, network.size : network.size + 2 * self._width]
+        self._floor = limits[..., : self._width].exp()
+        self._ceiling = torch.exp(-limits[..., self._width :])
+
+    @torch.inference_mode()
+    def __call__(
+        self, seen: torch.Tensor, action: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+        """Predict one step.
+
+        Args:
+            seen: the entries that the action concerns, [R, B, n] float32.
+            action: [R, B] int64.
+
+        Returns:
+            Means and standard deviations of the changes, and of the reward if it is learned, [R, B, D]; the
+            probability of the event [R, B] float32.
+        """
+        rows = (action + self._first).reshape(-1)
+        bias = self._at_action.index_select(0, rows).view(*action.shape, -1)
+        x = torch.baddbmm(bias, seen.to(self._type), self._into)
+        for weight, bias in self._layers:
+            x = torch.baddbmm(bias, torch.nn.functional.silu(x, inplace=True), weight)
+        mean, raw, logit = x.float().split([self._width, self._width, 1], -1)
+        spread = torch.exp(-raw).add_(self._ceiling).reciprocal_().add_(self._floor).sqrt_().mul_(self._size)
+        # numpy's exponential, since torch's rounds otherwise at the end of an array than inside
+        event = 1 / (1 + np.exp(-np.clip(logit.squeeze(-1).numpy(), -30, 30)))
+        return mean * self._size, spread, event
+
+
+class Imagination:
+    """Steps of an environment as models predict them, from observations alone.
+
+    Args:
+        predictor: R models.
+        shape: what goes into them and comes out.
+        spec: the environment's shapes; without knowledge observations are held within its bounds.
+        knowledge: what need not be predicted, if anything.
+    """
+
+    def __init__(self, predictor: Predictor, shape: ModelShape, spec: Spec, knowledge: Knowledge | None):
+        self._predictor, self._knowledge = predictor, knowledge
+        self._entries, self._changes = np.ascontiguousarray(shape.entries), shape.changes
+        self._low, self._high = spec.observation_low.reshape(-1), spec.observation_high.reshape(-1)
+        self.masked = spec.masked and knowledge is not None
+        """Whether ``action_mask`` says anything."""
+
+    def step(
+        self, observation: np.ndarray, action: np.ndarray, noise: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One step of each model.
+
+        Args:
+            observation: [R, B, d] float32.
+            action: [R, B] int64.
+            noise: standard normal, float32, broadcastable to [R, B, D].
+
+        Returns:
+            The next observation [R, B, d] float32, the expected reward [R, B], and the probability that the
+            episode terminated [R, B].
+        """
+        index = self._entries.take(action, 0)
+        index += np.arange(0, observation.size, observation.shape[-1]).reshape(*action.shape, 1)
+        flat = np.ascontiguousarray(observation).reshape(-1)
+        mean, spread, event = self._predictor(
+            torch.from_numpy(flat.take(index)), torch.from_numpy(np.ascontiguousarray(action))
+        )
+        change = mean.numpy() + spread.numpy() * noise
+        predicted = flat.copy()
+        moved = index[..., : self._changes]
+        predicted[moved] = flat.take(moved) + change[..., : self._changes]
+        predicted = predicted.reshape(observation.shape)
+        if self._knowledge is None:
+            return np.clip(predicted, self._low, self._high), mean.numpy()[..., self._changes], event
+        following, reward, terminated = self._knowledge.step(observation, action, predicted, event)
+        return following, reward, terminated.astype(np.float32)
+
+    def action_mask(self, observation: np.ndarray) -> np.ndarray | None:
+        """Which actions are allowed at imagined observations, [..., actions]; None where nobody knows."""
+        return self._knowledge.action_mask(observation) if self.masked else None
