@@ -24,6 +24,7 @@ ALGORITHMS = {
     "dqn": "seedbed.algorithms.dqn:DQN",
     "sac": "seedbed.algorithms.sac:SAC",
     "pets": "seedbed.algorithms.pets:PETS",
+    "mbpo": "seedbed.algorithms.mbpo:MBPO",
     "a2c": "seedbed.algorithms.a2c:A2C",
     "shortest_path": "seedbed.algorithms.shortest_path:ShortestPath",
 }

@@ -57,14 +57,14 @@ class EnsembleSettings:
 
 
 class EnsembleNetwork(StackedMLP):
-    """Outputs [..., mean (D), raw log variance (D), logit of the event (1)], D padded to 16 floats.
+    """Outputs [..., mean (D), raw log variance (D)]; the logit of the event stands in the last mean's place.
 
     Beside its layers it holds the soft limits of the log variance, [S, 1, D] each.
     """
 
     def __init__(self, shape: ModelShape, hidden: Sequence[int]):
         self.width = shape.width
-        super().__init__([shape.inputs, *hidden, 2 * shape.width + 1], "silu", output_gain=0.01)
+        super().__init__([shape.inputs, *hidden, 2 * shape.width], "silu", output_gain=0.01)
         self.limits = self.size
         self.size += 2 * self.width
 
@@ -82,8 +82,8 @@ class EnsembleNetwork(StackedMLP):
     def __call__(self, layers: Layers, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """[S, B, in] -> mean and variance [S, B, D], and the event's logit [S, B]."""
         out = super().__call__(layers[:-1], x)
-        mean, raw, logit = out.split([self.width, self.width, 1], -1)
-        return mean, variance(raw.clamp(-30, 30), *layers[-1]), logit.squeeze(-1)
+        mean, raw = out.split(self.width, -1)
+        return mean, variance(raw.clamp(-30, 30), *layers[-1]), mean[..., -1]
 
 
 class Ensemble:

@@ -163,7 +163,9 @@ class Learner:
         self.networks, self._weight_decay = networks, weight_decay
         self.learning_rate, self.epsilon, self.max_gradient_norm = learning_rate, epsilon, max_gradient_norm
         size = sum(network.size for network in networks.values())
-        self.parameters, self.gradients, self._mean, self._variance = torch.zeros(4, len(seeds) * members, size)
+        self.parameters, self.gradients, self._mean, self._variance = torch.zeros(
+            4, len(seeds) * members, size
+        )
         self._steps = torch.zeros(())
         generators = [stream(Purpose.INITIALISATION, seed, part) for seed in seeds]
         for number, row in enumerate(self.parameters):

@@ -63,9 +63,7 @@ class PETS:
         spec, seeds = lanes.spec, list(seeds)
         self._check(spec, lanes.lanes, budget)
         knowledge = getattr(getattr(lanes, "dynamics", None), "knowledge", None)
-        ensemble = Ensemble(
-            self.model, spec, knowledge, seeds, self.lanes, min(budget, self.buffer_size)
-        )
+        ensemble = Ensemble(self.model, spec, knowledge, seeds, self.lanes, min(budget, self.buffer_size))
         worth = TerminalValue(int(np.prod(spec.observation_shape)), seeds, self.planner.gamma)
         exploration = BlockStreams(Purpose.EXPLORATION, seeds, (self.lanes, 2))
         policy = PETSPolicy(seeds, spec, knowledge, asdict(self.planner), None, None)

@@ -89,8 +89,10 @@ class Choices:
             return action
         first = self.sizes[0]
         rest = len(self._actions) // first
+        rows = np.arange(0, mask.size, mask.shape[-1]).reshape(action.shape)
+        mask = np.ascontiguousarray(mask).reshape(-1)
         for shift in range(1, len(self._actions)):
-            forbidden = ~np.take_along_axis(mask, action[..., None], -1)[..., 0]
+            forbidden = ~mask.take(action + rows)
             if not forbidden.any():
                 break
             other = number // first

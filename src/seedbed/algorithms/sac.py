@@ -107,9 +107,11 @@ class SAC:
         (128, 128), min_length=1, description="Widths of the hidden layers of actor and critics"
     )
     activation: Literal["relu", "tanh", "silu"] = Field("relu", description="Between the layers")
-    learning_rate: float = Field(3e-4, gt=0, description="Adam's, of actor and critics (Haarnoja 2018)")
-    gamma: float = Field(0.95, ge=0, le=1, description="Discount per step")
-    reward_scale: float = Field(1.0, gt=0, description="Rewards are multiplied by it")
+    learning_rate: float = Field(1e-3, gt=0, description="Adam's, of actor and critics (Haarnoja 2018: 3e-4)")
+    gamma: float = Field(0.9, ge=0, le=1, description="Discount per step")
+    reward_scale: float = Field(
+        0.3, gt=0, description="Rewards are multiplied by it, so that values stay near 1 in size"
+    )
     buffer_size: int = Field(100_000, ge=1, description="Steps kept for replay, at most the budget")
     batch_size: int = Field(256, ge=1, description="Transitions per update (Haarnoja 2018)")
     learning_starts: int = Field(500, ge=0, description="Steps before the first update")
@@ -122,7 +124,7 @@ class SAC:
     )
     temperature: float = Field(0.2, gt=0, description="Weight of the policy's entropy at the start")
     temperature_rate: float = Field(
-        3e-4, ge=0, description="Adam's rate on the logarithm of the temperature; 0 keeps the temperature"
+        1e-3, ge=0, description="Adam's rate on the logarithm of the temperature; 0 keeps the temperature"
     )
     entropy_share: float = Field(
         0.5,

@@ -79,8 +79,8 @@ class ModelShape:
 
     @property
     def width(self) -> int:
-        """``targets`` rounded up to 16 floats, D."""
-        return -(-self.targets // ALIGNMENT) * ALIGNMENT
+        """D: the targets and the event's logit, which comes last, rounded up to 16 floats."""
+        return -(-(self.targets + 1) // ALIGNMENT) * ALIGNMENT
 
 
 class WorldModel:
@@ -125,32 +125,29 @@ class Predictor:
 
     @torch.inference_mode()
     def __init__(self, shape, hidden, parameters, scales, bfloat16: bool = False):
-        self._width, self._observed, self._targets = shape.width, shape.observed, shape.targets
-        self._type = torch.bfloat16 if bfloat16 else torch.float32
-        network = StackedMLP([shape.inputs, *hidden, 2 * shape.width + 1], "silu")
-        (weight, bias), *layers = network.layers(parameters)
+        self._width, self._type = shape.width, torch.bfloat16 if bfloat16 else torch.float32
+        network = StackedMLP([shape.inputs, *hidden, 2 * shape.width], "silu")
+        (weight, bias), *middle, (last_weight, last_bias) = network.layers(parameters)
         into = weight[:, : shape.observed] / scales["spread"][:, :, None]
         encoding = torch.from_numpy(shape.encoding).expand(len(parameters), -1, -1)
         at_action = torch.baddbmm(bias, encoding, weight[:, shape.observed :])
         at_action = at_action - torch.bmm(scales["centre"][:, None], into)
         self._into = into.to(self._type).contiguous()
         self._at_action = at_action.to(self._type).flatten(0, 1).contiguous()
-        self._first = shape.encoding.shape[0] * torch.arange(len(parameters))[:, None]
-        size = torch.ones(len(parameters), self._width)
-        size[:, : self._targets] = scales["size"]
-        self._size = size[:, None]
-        *middle, (weight, bias) = layers
-        self._layers = [
-            (w.to(self._type).contiguous(), b.to(self._type).contiguous()) for w, b in (*middle, (weight, bias))
-        ]
+        self._first = shape.encoding.shape[0] * np.arange(len(parameters))[:, None]
+        # size x mean, and size^2 x variance = size^2 low + 1 / (1 / (size^2 high) + exp(-raw - 2 log size))
+        size = torch.ones(len(parameters), 1, self._width)
+        size[:, 0, : shape.targets] = scales["size"]
+        factor = torch.cat([size, torch.ones_like(size)], -1)
+        offset = torch.cat([torch.zeros_like(size), 2 * size.log()], -1)
+        layers = [*middle, (last_weight * factor, last_bias * factor + offset)]
+        self._layers = [(w.to(self._type).contiguous(), b.to(self._type).contiguous()) for w, b in layers]
         limits = parameters[:, None, network.size : network.size + 2 * self._width]
-        self._floor = limits[..., : self._width].exp()
-        self._ceiling = torch.exp(-limits[..., self._width :])
+        low, high = limits.split(self._width, -1)
+        self._floor, self._ceiling = low.exp() * size.square(), torch.exp(-high) / size.square()
 
     @torch.inference_mode()
-    def __call__(
-        self, seen: torch.Tensor, action: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+    def __call__(self, seen: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predict one step.
 
         Args:
@@ -159,18 +156,19 @@ class Predictor:
 
         Returns:
             Means and standard deviations of the changes, and of the reward if it is learned, [R, B, D]; the
-            probability of the event [R, B] float32.
+            probability of the event [R, B]; all float32.
         """
-        rows = (action + self._first).reshape(-1)
+        rows = torch.from_numpy((action + self._first).reshape(-1))
         bias = self._at_action.index_select(0, rows).view(*action.shape, -1)
-        x = torch.baddbmm(bias, seen.to(self._type), self._into)
+        x = torch.baddbmm(bias, torch.from_numpy(seen).to(self._type), self._into)
         for weight, bias in self._layers:
             x = torch.baddbmm(bias, torch.nn.functional.silu(x, inplace=True), weight)
-        mean, raw, logit = x.float().split([self._width, self._width, 1], -1)
-        spread = torch.exp(-raw).add_(self._ceiling).reciprocal_().add_(self._floor).sqrt_().mul_(self._size)
+        x = x.float()
+        spread = torch.exp(-x[..., self._width :]).add_(self._ceiling).reciprocal_().add_(self._floor).sqrt_()
+        mean = x[..., : self._width].numpy()
         # numpy's exponential, since torch's rounds otherwise at the end of an array than inside
-        event = 1 / (1 + np.exp(-np.clip(logit.squeeze(-1).numpy(), -30, 30)))
-        return mean * self._size, spread, event
+        event = 1 / (1 + np.exp(-np.minimum(np.maximum(mean[..., -1], -30), 30)))
+        return mean, spread.numpy(), event
 
 
 class Imagination:
@@ -179,14 +177,17 @@ class Imagination:
     Args:
         predictor: R models.
         shape: what goes into them and comes out.
-        spec: the environment's shapes; without knowledge observations are held within its bounds.
+        spec: the environment's shapes; observations are held within its bounds.
         knowledge: what need not be predicted, if anything.
     """
 
     def __init__(self, predictor: Predictor, shape: ModelShape, spec: Spec, knowledge: Knowledge | None):
         self._predictor, self._knowledge = predictor, knowledge
         self._entries, self._changes = np.ascontiguousarray(shape.entries), shape.changes
-        self._low, self._high = spec.observation_low.reshape(-1), spec.observation_high.reshape(-1)
+        changing = self._entries[:, : self._changes]
+        self._low, self._high = (
+            bound.reshape(-1).take(changing) for bound in (spec.observation_low, spec.observation_high)
+        )
         self.masked = spec.masked and knowledge is not None
         """Whether ``action_mask`` says anything."""
 
@@ -204,19 +205,19 @@ class Imagination:
             The next observation [R, B, d] float32, the expected reward [R, B], and the probability that the
             episode terminated [R, B].
         """
-        index = self._entries.take(action, 0)
-        index += np.arange(0, observation.size, observation.shape[-1]).reshape(*action.shape, 1)
         flat = np.ascontiguousarray(observation).reshape(-1)
-        mean, spread, event = self._predictor(
-            torch.from_numpy(flat.take(index)), torch.from_numpy(np.ascontiguousarray(action))
-        )
-        change = mean.numpy() + spread.numpy() * noise
+        index = self._entries.take(action, 0)
+        index += np.arange(0, flat.size, observation.shape[-1]).reshape(*action.shape, 1)
+        seen = flat.take(index)
+        mean, spread, event = self._predictor(seen, action)
+        changed = seen[..., : self._changes] + mean[..., : self._changes]
+        changed += spread[..., : self._changes] * noise[..., : self._changes]
+        low, high = self._low.take(action, 0), self._high.take(action, 0)
         predicted = flat.copy()
-        moved = index[..., : self._changes]
-        predicted[moved] = flat.take(moved) + change[..., : self._changes]
+        predicted.put(index[..., : self._changes], np.minimum(np.maximum(changed, low), high))
         predicted = predicted.reshape(observation.shape)
         if self._knowledge is None:
-            return np.clip(predicted, self._low, self._high), mean.numpy()[..., self._changes], event
+            return predicted, mean[..., self._changes].copy(), event
         following, reward, terminated = self._knowledge.step(observation, action, predicted, event)
         return following, reward, terminated.astype(np.float32)
 

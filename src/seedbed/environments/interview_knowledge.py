@@ -78,7 +78,7 @@ class InterviewKnowledge:
         if c.fail_streak_gate is not None:
             gated = observation[..., k + 5] > (c.fail_streak_gate - 0.5) / STREAK_LEVELS
             action = np.where(gated, self._video.take(action), action)
-        following = np.clip(predicted, 0, 1)
+        following = predicted.copy()
         numbers = self._numbers.take(action, 0)
         place = np.arange(0, following.size, following.shape[-1]).reshape(action.shape)
         place = place + self._outcome.take(action)
