@@ -6,7 +6,7 @@ the elites are the members with the lowest loss on steps held out. Rows are seed
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -86,6 +86,29 @@ class EnsembleNetwork(StackedMLP):
         return mean, variance(raw.clamp(-30, 30), *layers[-1]), mean[..., -1]
 
 
+class _Data(NamedTuple):
+    """What an ensemble learns from: N rows of each of S seeds, one seed after the other."""
+
+    inputs: torch.Tensor
+    """[S x N, inputs]"""
+    targets: torch.Tensor
+    """[S x N, D]"""
+    event: torch.Tensor
+    """[S x N]: 0, 1, or -1 where there was none to see"""
+    copies: np.ndarray
+    """[S, N, members]: how often a row is in each member's sample; 0 if held out"""
+    held_out: np.ndarray
+    """Rows to validate on"""
+    scales: dict[str, np.ndarray]
+    """See ``WorldModel``"""
+
+    def at(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Inputs, targets and events at rows [R, B]."""
+        flat = rows.reshape(-1)
+        x, target = (part.index_select(0, flat).view(*rows.shape, -1) for part in self[:2])
+        return x, target, self.event.take(rows)
+
+
 class Ensemble:
     """Remembers steps of all seeds and lanes, and fits the members to them.
 
@@ -114,6 +137,7 @@ class Ensemble:
             {"model": self._network}, self.seeds, settings.learning_rate,
             weight_decay=settings.weight_decay, members=settings.members, part=1,
         )  # fmt: skip
+        self._real = (torch.arange(self.shape.width) < self.shape.targets).float()
         self._generators = [stream(Purpose.MODEL, seed) for seed in self.seeds]
         slots = max(-(-capacity // lanes), HOLD_OUT_EVERY)
         shape, d = (len(self.seeds), slots, lanes), int(np.prod(spec.observation_shape))
@@ -167,11 +191,11 @@ class Ensemble:
             batches = self._batches(data)
             for batch in range(settings.batches):
                 rows = batches[:, batch]
-                x, target, event = self._rows(data, rows)
+                x, target, event = data.at(rows)
                 mean, variances, logit = self._network(layers, x)
                 error = self._losses(mean, variances, logit, target, event)
                 low, high = layers[-1]
-                limits = LIMIT_WEIGHT * ((high - low) * data["real"]).sum((1, 2))
+                limits = LIMIT_WEIGHT * ((high - low) * self._real).sum((1, 2))
                 learner.step((error.mean(1) + limits).sum())
             losses = self._validate(data, learner.parameters)
             improved = losses < lowest
@@ -183,108 +207,92 @@ class Ensemble:
         self._diagnose(data, error.detach().mean(1).view(-1, members), lowest.view(-1, members))
         return model
 
-    def _standardised(self) -> dict:
+    def _standardised(self) -> "_Data":
         """What is remembered, as inputs of mean 0 and deviation 1 and changes of mean square 1."""
-        seeds, (slots, lanes) = len(self.seeds), (self.slots, self.action.shape[2])
-        rows = slots * lanes
-        first = self._added - slots
-        held_out = np.repeat((first + np.arange(slots)) % HOLD_OUT_EVERY == HOLD_OUT_EVERY - 1, lanes)
-        order = self.order
-        arrays = {
-            name: getattr(self, name)[:, order].reshape(seeds, rows, *getattr(self, name).shape[3:])
-            for name in ("observation", "following", "action", "reward", "_event", "_copies")
-        }
-        shape, train = self.shape, ~held_out
-        inputs = torch.zeros(seeds, rows, shape.inputs)
-        targets = torch.zeros(seeds, rows, shape.width)
+        seeds, slots, lanes = len(self.seeds), self.slots, self.action.shape[2]
+        rows, shape = slots * lanes, self.shape
+
+        def latest(array: np.ndarray) -> np.ndarray:
+            return np.ascontiguousarray(array[:, self.order]).reshape(seeds, rows, *array.shape[3:])
+
+        observation, following, actions = map(latest, (self.observation, self.following, self.action))
+        reward = latest(self.reward)
+        arrival = self._added - slots + np.arange(slots)
+        held_out = np.repeat(arrival % HOLD_OUT_EVERY == HOLD_OUT_EVERY - 1, lanes)
+        train = ~held_out
+        inputs, targets = torch.zeros(seeds, rows, shape.inputs), torch.zeros(seeds, rows, shape.width)
         scales = {"centre": [], "spread": [], "size": []}
         for row in range(seeds):
-            action = arrays["action"][row]
-            seen, following = (
-                np.take_along_axis(arrays[name][row], shape.entries[action], 1).astype(np.float64)
-                for name in ("observation", "following")
-            )
-            change = (following - seen)[:, : shape.changes]
+            entries = shape.entries[actions[row]]
+            seen = np.take_along_axis(observation[row], entries, 1).astype(np.float64)
+            change = (np.take_along_axis(following[row], entries, 1) - seen)[:, : shape.changes]
             if shape.learns_reward:
-                change = np.concatenate([change, arrays["reward"][row][:, None]], -1)
+                change = np.concatenate([change, reward[row][:, None]], -1)
             centre, spread = seen[train].mean(0), seen[train].std(0)
             size = np.sqrt((change[train] ** 2).mean(0))
             # A number that never moved has no scale of its own; rounding alone must not give it one.
             spread = np.where(spread > 1e-9 * np.abs(seen).max(0), spread, 1.0)
             size = np.where(size > 0, size, 1.0)
             inputs[row, :, : shape.observed] = torch.from_numpy((seen - centre) / spread)
-            inputs[row, :, shape.observed :] = torch.from_numpy(shape.encoding[action])
-            targets[row, :, : size.size] = torch.from_numpy(change / size)
-            for name, value in zip(scales, (centre, spread, size), strict=True):
-                scales[name].append(value.astype(np.float32))
-        real = torch.zeros(shape.width)
-        real[: size.size] = 1
-        return {
-            "inputs": inputs.view(seeds * rows, -1),
-            "targets": targets.view(seeds * rows, -1),
-            "event": torch.from_numpy(arrays["_event"].reshape(-1).astype(np.float32)),
-            "copies": arrays["_copies"] * train[:, None].astype(np.uint8),
-            "held_out": np.flatnonzero(held_out)[-VALIDATION_ROWS:],
-            "rows": rows,
-            "real": real,
-            "scales": {name: np.stack(values) for name, values in scales.items()},
-        }
+            inputs[row, :, shape.observed :] = torch.from_numpy(shape.encoding[actions[row]])
+            targets[row, :, : shape.targets] = torch.from_numpy(change / size)
+            for values, value in zip(scales.values(), (centre, spread, size), strict=True):
+                values.append(value.astype(np.float32))
+        return _Data(
+            inputs.view(seeds * rows, -1),
+            targets.view(seeds * rows, -1),
+            torch.from_numpy(latest(self._event).reshape(-1).astype(np.float32)),
+            latest(self._copies) * train[:, None].astype(np.uint8),
+            np.flatnonzero(held_out)[-VALIDATION_ROWS:],
+            {name: np.stack(values) for name, values in scales.items()},
+        )
 
-    def _batches(self, data: dict) -> torch.Tensor:
+    def _batches(self, data: "_Data") -> torch.Tensor:
         """Rows of ``data`` for one round: [S x members, batches, B], each from the member's own sample."""
-        settings, chosen = self.settings, []
+        settings, chosen, rows = self.settings, [], data.copies.shape[1]
         for seed, generator in enumerate(self._generators):
             draws = generator.random((settings.members, settings.batches, settings.batch_size))
             for member in range(settings.members):
-                copies = data["copies"][seed, :, member]
-                own = np.repeat(np.arange(data["rows"]), copies if copies.any() else 1)
-                chosen.append(own[(draws[member] * len(own)).astype(np.int64)] + seed * data["rows"])
+                copies = data.copies[seed, :, member]
+                own = np.repeat(np.arange(rows), copies if copies.any() else 1)
+                chosen.append(own[(draws[member] * len(own)).astype(np.int64)] + seed * rows)
         return torch.from_numpy(np.stack(chosen))
-
-    @staticmethod
-    def _rows(data: dict, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Inputs, targets and events at rows [R, B]."""
-        flat = rows.reshape(-1)
-        x, target = (data[name].index_select(0, flat).view(*rows.shape, -1) for name in ("inputs", "targets"))
-        return x, target, data["event"].take(rows)
 
     def _losses(self, mean, variances, logit, target, event) -> torch.Tensor:
         """Negative log likelihood without its constant, [R, B]: summed over numbers, event included."""
-        count = self.shape.targets
         gaussian = (mean - target).square() / variances + variances.log()
-        real = (torch.arange(self.shape.width) < count).float()
         certain = torch.nn.functional.softplus(torch.where(event > 0.5, -logit, logit))
-        return (gaussian * real).sum(-1) / 2 + certain * (event >= 0)
+        return (gaussian * self._real).sum(-1) / 2 + certain * (event >= 0)
 
     @torch.inference_mode()
-    def _validate(self, data: dict, parameters: torch.Tensor) -> torch.Tensor:
+    def _validate(self, data: "_Data", parameters: torch.Tensor) -> torch.Tensor:
         """Mean loss of each row on the steps held out, [S x members]; 0 before there are any."""
         mean, variances, logit, target, event = self._held_out(data, parameters)
         if not target.shape[1]:
             return torch.zeros(len(parameters))
-        return self._losses(mean, variances, logit, target, event)[:, : len(data["held_out"])].mean(1)
+        return self._losses(mean, variances, logit, target, event)[:, : len(data.held_out)].mean(1)
 
-    def _held_out(self, data: dict, parameters: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def _held_out(self, data: "_Data", parameters: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Predictions and truth on the steps held out, padded to a multiple of 16 rows by the last one."""
-        held_out = data["held_out"]
+        held_out = data.held_out
         held_out = np.pad(held_out, (0, -len(held_out) % ALIGNMENT), "edge") if len(held_out) else held_out
         seeds, members = len(self.seeds), self.settings.members
-        rows = torch.from_numpy(held_out)[None] + data["rows"] * torch.arange(seeds)[:, None]
+        rows = torch.from_numpy(held_out)[None] + data.copies.shape[1] * torch.arange(seeds)[:, None]
         rows = rows.repeat_interleave(members, 0)
-        x, target, event = self._rows(data, rows)
+        x, target, event = data.at(rows)
         return (*self._network(self._network.layers(parameters), x), target, event)
 
-    def _model(self, data: dict, losses: torch.Tensor) -> WorldModel:
+    def _model(self, data: "_Data", losses: torch.Tensor) -> WorldModel:
         elites = losses.argsort(dim=1, stable=True)[:, : self.settings.elites].sort(1).values
         rows = elites + self.settings.members * torch.arange(len(self.seeds))[:, None]
         parameters = self._learner.parameters[rows.view(-1)].view(len(self.seeds), self.settings.elites, -1)
-        return WorldModel(self.shape, self.settings.hidden, parameters, data["scales"])
+        return WorldModel(self.shape, self.settings.hidden, parameters, data.scales)
 
     @torch.inference_mode()
-    def _diagnose(self, data: dict, training: torch.Tensor, validation: torch.Tensor) -> None:
+    def _diagnose(self, data: "_Data", training: torch.Tensor, validation: torch.Tensor) -> None:
         mean, _, _, target, _ = self._held_out(data, self._learner.parameters)
         self.diagnostics = {"model_loss": training.mean(1).numpy()}
-        count, rows = self.shape.targets, len(data["held_out"])
+        count, rows = self.shape.targets, len(data.held_out)
         if not rows:
             return
         shape = (len(self.seeds), self.settings.members, -1, self.shape.width)

@@ -68,7 +68,8 @@ class MBPO(SAC):
             raise ValueError(f"rollout_horizon ({first}, {last}) must rise from at least 1.")
         if not 1 <= round(self.real_share * self.batch_size) < self.batch_size:
             raise ValueError(
-                f"A batch of {self.batch_size} with real_share {self.real_share} lacks real or imagined steps."
+                f"A batch of {self.batch_size} steps with real_share {self.real_share} lacks real steps or "
+                f"imagined ones."
             )
         return self
 

@@ -65,8 +65,8 @@ class TerminalValue:
         order = steps.order
         seeds, lanes = steps.action.shape[0], steps.action.shape[2]
         rows = len(order) * lanes
-        observation = steps.observation[:, order].reshape(seeds, rows, -1)
-        returns = self._returns(steps, order).reshape(seeds, rows)
+        observation = np.ascontiguousarray(steps.observation[:, order]).reshape(seeds, rows, -1)
+        returns = np.ascontiguousarray(self._returns(steps, order)).reshape(seeds, rows)
         scales = ValueScales(
             observation.mean(1),
             np.maximum(observation.std(1), 1e-6),
@@ -93,7 +93,7 @@ class TerminalValue:
         ended = terminated | steps.truncated[:, order]
         following = np.zeros(reward.shape)
         if self._scales is not None:
-            seen, scales = steps.following[:, order], self._scales
+            seen, scales = np.ascontiguousarray(steps.following[:, order]), self._scales
             shape = (len(seen), -1, seen.shape[-1])
             x = (seen.reshape(shape) - scales.centre[:, None]) / scales.spread[:, None]
             with torch.no_grad():

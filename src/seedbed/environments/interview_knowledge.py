@@ -1,4 +1,4 @@
-"""What the mock interview says of itself: choices behind an action, counters, reward, ends, from observations."""
+"""What the mock interview says of itself in terms of observations: choices, counters, reward, ends."""
 
 from typing import Self
 
@@ -13,7 +13,8 @@ STREAK_LEVELS = 3
 class InterviewKnowledge:
     """See ``Knowledge``. Mastery, frustration, response time, fail streak and answers are left to a model.
 
-    An action concerns one outcome's mastery; that of the others neither matters nor changes. The choices behind an action are: question or content, difficulty, modality, outcome.
+    An action concerns one outcome's mastery; that of the others neither matters nor changes. The choices
+    behind an action are: question or content, difficulty, modality, outcome.
     """
 
     outcome = "correct"
@@ -35,7 +36,7 @@ class InterviewKnowledge:
         self._video = np.where(kind < len(DIFFICULTIES), self._video, np.arange(actions))
         self._questions = questions
 
-        # Per action: one-hot easy, medium, hard, content; weights of correct, gain, frustration; fixed reward.
+        # By action: one-hot easy, medium, hard, content; weights of answer, gain, frustration; fixed reward.
         question = kind < len(DIFFICULTIES)
         nominal = np.array((0, 0, 0, *c.frustration_content))[kind] / 100
         self._numbers = np.concatenate(
