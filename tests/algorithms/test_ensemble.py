@@ -199,7 +199,7 @@ class Still:
     """A predictor of no change, without doubt, and of an event of probability one half."""
 
     def __call__(self, seen, action):
-        zero = np.zeros((*action.shape, 16), np.float32)
+        zero = np.zeros((*action.shape, 4), np.float32)
         return zero, zero, np.full(action.shape, 0.5, np.float32)
 
 
@@ -209,7 +209,7 @@ def test_ends_are_computed_from_what_is_imagined():
     imagination = Imagination(Still(), shape, dynamics.spec, dynamics.knowledge)
     x = np.zeros((1, 3, 12), np.float32)
     x[0, 0, :4], x[0, 1, 4] = 0.81, 0.95  # mastered; frustrated; neither
-    following, reward, terminated = imagination.step(x, np.zeros((1, 3), int), np.zeros((1, 3, 16)))
+    following, reward, terminated = imagination.step(x, np.zeros((1, 3), int), np.zeros((1, 3, 4)))
     np.testing.assert_array_equal(terminated, [[1, 1, 0]])
     np.testing.assert_allclose(following[..., 6 + 4], 1 / 40)  # time passes
     c = dynamics.constants

@@ -170,7 +170,7 @@ class ImaginedSteps:
         x, allowed = start
         for _ in range(horizon):
             action = learner.draw(x, allowed, self._uniforms(branches))
-            noise = [g.standard_normal((branches, model.shape.width), np.float32) for g in self._generators]
+            noise = [g.standard_normal((branches, model.shape.changes), np.float32) for g in self._generators]
             following, reward, terminated = imagination.step(
                 x.reshape(*rows, -1), action.reshape(rows), np.stack(noise).reshape(*rows, -1)
             )

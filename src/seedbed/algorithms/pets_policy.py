@@ -59,8 +59,8 @@ class PETSPolicy:
             worth = lambda observation: value(layers, scales, row, observation)  # noqa: E731
         predictor = model.predictor(row, self.settings.bfloat16)
         imagination = Imagination(predictor, model.shape, self._spec, knowledge)
-        models, width = model.parameters.shape[1], model.shape.width
-        return Planner(self.settings, self._choices, imagination, models, width, worth)
+        models, changes = model.parameters.shape[1], model.shape.changes
+        return Planner(self.settings, self._choices, imagination, models, changes, worth)
 
     @property
     def model_calls(self) -> int:

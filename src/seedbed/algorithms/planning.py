@@ -69,8 +69,9 @@ class Choices:
         for f, (start, end) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
             weights = np.exp(logits[..., start:end] - logits[..., start:end].max(-1, keepdims=True))
             cumulative = weights.cumsum(-1)
-            bounds = cumulative[..., :-1] / cumulative[..., -1:]
-            chosen[..., f] = (uniforms[..., f, None] >= bounds[..., None, :]).sum(-1)
+            bounds = cumulative / cumulative[..., -1:]
+            bounds[..., -1] = 1.0
+            chosen[..., f] = (uniforms[..., f, None] < bounds[..., None, :]).argmax(-1)
         return chosen
 
     def number(self, chosen: np.ndarray) -> np.ndarray:
@@ -126,7 +127,9 @@ class Planner:
     Args:
         settings: how to look ahead.
         choices: behind actions.
-        imagination: R models; R divides ``settings.particles``.
+        imagination: of ``models`` models.
+        models: their number, which divides ``settings.particles``.
+        changes: numbers that a model predicts with noise.
         worth: observations [N, d] float32 to values [N]; None for nothing.
     """
 
@@ -136,11 +139,11 @@ class Planner:
         choices: Choices,
         imagination: Imagination,
         models: int,
-        width: int,
+        changes: int,
         worth: Callable[[np.ndarray], np.ndarray] | None,
     ):
         self.settings, self.choices, self.imagination, self.worth = settings, choices, imagination, worth
-        self._models, self._width = models, width
+        self._models, self._changes = models, changes
 
     def fresh(self) -> np.ndarray:
         """A plan that prefers nothing, [H, sum of sizes] float32."""
@@ -165,7 +168,7 @@ class Planner:
             An allowed action, and the plan for the next step: moved on by one.
         """
         settings, best, chosen_action = self.settings, -np.inf, 0
-        noise = generator.standard_normal((settings.horizon, settings.particles, self._width), np.float32)
+        noise = generator.standard_normal((settings.horizon, settings.particles, self._changes), np.float32)
         order = np.tile(np.arange(settings.particles), (settings.horizon, 1))
         if settings.propagation == "TS1":
             order = generator.permuted(order, axis=1)

@@ -125,7 +125,8 @@ class Predictor:
 
     @torch.inference_mode()
     def __init__(self, shape, hidden, parameters, scales, bfloat16: bool = False):
-        self._width, self._type = shape.width, torch.bfloat16 if bfloat16 else torch.float32
+        self._width, self._targets = shape.width, shape.targets
+        self._type = torch.bfloat16 if bfloat16 else torch.float32
         network = StackedMLP([shape.inputs, *hidden, 2 * shape.width], "silu")
         (weight, bias), *middle, (last_weight, last_bias) = network.layers(parameters)
         into = weight[:, : shape.observed] / scales["spread"][:, :, None]
@@ -144,7 +145,8 @@ class Predictor:
         self._layers = [(w.to(self._type).contiguous(), b.to(self._type).contiguous()) for w, b in layers]
         limits = parameters[:, None, network.size : network.size + 2 * self._width]
         low, high = limits.split(self._width, -1)
-        self._floor, self._ceiling = low.exp() * size.square(), torch.exp(-high) / size.square()
+        floor, ceiling = low.exp() * size.square(), torch.exp(-high) / size.square()
+        self._floor, self._ceiling = (x[..., : self._targets].numpy() for x in (floor, ceiling))
 
     @torch.inference_mode()
     def __call__(self, seen: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -155,20 +157,20 @@ class Predictor:
             action: [R, B] int64.
 
         Returns:
-            Means and standard deviations of the changes, and of the reward if it is learned, [R, B, D]; the
-            probability of the event [R, B]; all float32.
+            Means and standard deviations of the changes, and of the reward if it is learned,
+            [R, B, targets]; the probability of the event [R, B]; all float32.
         """
         rows = torch.from_numpy((action + self._first).reshape(-1))
         bias = self._at_action.index_select(0, rows).view(*action.shape, -1)
         x = torch.baddbmm(bias, torch.from_numpy(seen).to(self._type), self._into)
         for weight, bias in self._layers:
             x = torch.baddbmm(bias, torch.nn.functional.silu(x, inplace=True), weight)
-        x = x.float()
-        spread = torch.exp(-x[..., self._width :]).add_(self._ceiling).reciprocal_().add_(self._floor).sqrt_()
-        mean = x[..., : self._width].numpy()
+        out = x.float().numpy()
+        raw = out[..., self._width : self._width + self._targets]
         # numpy's exponential, since torch's rounds otherwise at the end of an array than inside
-        event = 1 / (1 + np.exp(-np.minimum(np.maximum(mean[..., -1], -30), 30)))
-        return mean, spread.numpy(), event
+        spread = np.sqrt(self._floor + 1 / (self._ceiling + np.exp(-np.maximum(raw, -80))))
+        event = 1 / (1 + np.exp(-np.minimum(np.maximum(out[..., self._width - 1], -30), 30)))
+        return out[..., : self._targets], spread, event
 
 
 class Imagination:
@@ -199,7 +201,7 @@ class Imagination:
         Args:
             observation: [R, B, d] float32.
             action: [R, B] int64.
-            noise: standard normal, float32, broadcastable to [R, B, D].
+            noise: standard normal, float32, broadcastable to [R, B, changes].
 
         Returns:
             The next observation [R, B, d] float32, the expected reward [R, B], and the probability that the
@@ -211,7 +213,7 @@ class Imagination:
         seen = flat.take(index)
         mean, spread, event = self._predictor(seen, action)
         changed = seen[..., : self._changes] + mean[..., : self._changes]
-        changed += spread[..., : self._changes] * noise[..., : self._changes]
+        changed += spread[..., : self._changes] * noise
         low, high = self._low.take(action, 0), self._high.take(action, 0)
         predicted = flat.copy()
         predicted.put(index[..., : self._changes], np.minimum(np.maximum(changed, low), high))

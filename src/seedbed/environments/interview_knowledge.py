@@ -98,7 +98,7 @@ class InterviewKnowledge:
             following[..., k + 6] = steps / np.float32(c.horizon)
             following[..., k + 7] = contents / steps
             if c.blueprint_penalty:
-                distance = np.abs(shares - self._blueprint).sum(-1)
+                distance = sum(np.abs(shares[..., i] - wanted) for i, wanted in enumerate(self._blueprint))
                 reward -= np.float32(c.blueprint_penalty) * (1 - numbers[..., 3]) * distance
             if c.time_saved_bonus:
                 reward += np.float32(c.time_saved_bonus) * mastered * np.maximum(c.horizon - steps, 0)
