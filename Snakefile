@@ -19,6 +19,7 @@ if TRAINS:
 
     include: "rules/train.smk"
     include: "rules/evaluate.smk"
+    include: "rules/off_policy.smk"
 
 
 include: "rules/metrics.smk"

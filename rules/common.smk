@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT / "src"))
 from seedbed.artifacts import SeedbedError
 from seedbed import layout
 from seedbed.provenance import run_lock, sources
-from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location
+from seedbed.registry import METRICS, location
 from seedbed.settings import evaluation_settings, training_settings
-from seedbed.study import load_config, load_study
+from seedbed.study_files import load_config, load_study
 
 try:
     CONFIG = load_config(config)
@@ -94,11 +94,10 @@ def block_files(study, *names):
 
 def block_modules(wildcards):
     """Modules of one cell's environment and algorithm."""
-    study = STUDIES[wildcards.study]
-    algorithm = study.algorithms[wildcards.algorithm].algorithm
+    study, environment = STUDIES[wildcards.study], wildcards.environment
     return [
-        *study.environments[wildcards.environment].modules,
-        location(algorithm, ALGORITHMS, "algorithm"),
+        *study.environments[environment].modules,
+        *study.modules(wildcards.algorithm, environment),
     ]
 
 
@@ -106,13 +105,20 @@ def metric_modules(study):
     return [location(name, METRICS, "metric set") for name in STUDIES[study].metrics]
 
 
+def off_policy_modules(study):
+    """Modules of the section off_policy."""
+    return STUDIES[study].off_policy.modules if STUDIES[study].off_policy else []
+
+
 def study_modules(study):
     """Modules of everything a study names."""
     entries = STUDIES[study]
+    cells = [(name, place) for place in entries.environments for name in entries.algorithms_in(place)]
     return [
         *sorted({module for e in entries.environments.values() for module in e.modules}),
-        *sorted({location(a.algorithm, ALGORITHMS, "algorithm") for a in entries.algorithms.values()}),
+        *sorted({module for cell in cells for module in entries.modules(*cell)}),
         *metric_modules(study),
+        *off_policy_modules(study),
     ]
 
 

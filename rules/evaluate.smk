@@ -1,7 +1,7 @@
 """Evaluate policies on the test episodes."""
 
 
-rule evaluate:
+rule evaluate_policies:
     input:
         policy=f"{BLOCK}/policy.safetensors",
     output:

@@ -1,7 +1,14 @@
 """Draw the figures of each study."""
 
-from seedbed.figures.names import kind_of
+from seedbed.figures.names import followed, followed_steps, kind_of
 from seedbed.reporting.result_list import figure_files
+
+
+def drawing_modules(study):
+    """Modules that draw.py loads by name: metrics, and environments whose trajectories are drawn."""
+    environments = [STUDIES[study].environments[label] for label in followed(STUDIES[study])]
+    return [*metric_modules(study), *sorted({module for entry in environments for module in entry.modules})]
+
 
 for study in STUDIES.values():
 
@@ -11,7 +18,8 @@ for study in STUDIES.values():
         input:
             study=f"results/{study.name}/study.json",
             scores=f"results/{study.name}/scores.parquet",
-            statistics=expand(f"results/{study.name}/statistics/{{name}}.parquet", name=layout.STATISTICS),
+            statistics=expand(f"results/{study.name}/statistics/{{name}}.parquet", name=layout.DRAWN),
+            steps=followed_steps(study, BLOCKS[study.name]),
             style="report/seedbed.mplstyle",
         output:
             [
@@ -33,8 +41,8 @@ for study in STUDIES.values():
         params:
             study=study.name,
             confidence=CONFIG.statistics.confidence,
-            modules=metric_modules(study.name),
-            source=source("draw.py", *metric_modules(study.name)),
+            modules=drawing_modules(study.name),
+            source=source("draw.py", *drawing_modules(study.name)),
         shell:
             "python workflow_scripts/draw.py --source {params.source} --modules {params.modules:q} "
             "--study {params.study:q} --confidence {params.confidence} > {log:q} 2>&1"

@@ -9,6 +9,7 @@ STAGES = {
         "episodes": block_files(name, *layout.EVALUATED),
         "scores": f"results/{name}/scores.parquet",
         "statistics": expand(f"results/{name}/statistics/{{part}}.parquet", part=layout.STATISTICS),
+        **({"off_policy": layout.off_policy_files(study)} if study.off_policy else {}),
         "figures": figure_files(study),
         "tables": table_files(study),
     }
@@ -29,6 +30,7 @@ for study in STUDIES.values():
         input:
             expand(f"results/{study.name}/{{name}}", name=layout.STUDY),
             expand(f"results/{study.name}/statistics/{{name}}.parquet", name=layout.STATISTICS),
+            layout.off_policy_files(study),
         output:
             table_files(study),
         log:

@@ -25,4 +25,4 @@ rule analyse:
         "--settings {params.settings:q} --study {input.study:q} --scores {input.scores:q} "
         "--curve-scores {input.curve_scores:q} --summary {output.summary:q} "
         "--comparisons {output.comparisons:q} --curves {output.curves:q} --incidence {output.incidence:q} "
-        "> {log:q} 2>&1"
+        "--sample-efficiency {output.sample_efficiency:q} > {log:q} 2>&1"

@@ -13,7 +13,8 @@ def main(args):
     from seedbed.metrics.base import CURVE_SCORE_COLUMNS, load_metrics
     from seedbed.statistics.curves import CURVE_COLUMNS, band
     from seedbed.statistics.incidence import INCIDENCE_COLUMNS, incidence_table
-    from seedbed.statistics.plan import comparisons, in_declared_mode
+    from seedbed.statistics.plan import comparisons, in_declared_mode, rates_of
+    from seedbed.statistics.sample_efficiency import EFFICIENCY_COLUMNS, sample_efficiency
     from seedbed.statistics.study_tables import summarise
     from seedbed.study import StatisticsSettings, Study
 
@@ -21,11 +22,14 @@ def main(args):
     resolved = read_json(args.study)
     study = Study.model_validate(resolved["study"])
     scores = read_table(args.scores, SCORE_COLUMNS)
-    write_table(args.summary, summarise(scores, settings.confidence), {})
     metrics = load_metrics(study.metrics)
+    rates = rates_of(metrics)
+    write_table(args.summary, summarise(scores, settings.confidence, rates), {})
     write_table(args.comparisons, comparisons(scores, study, metrics, settings), {})
     curve = in_declared_mode(read_table(args.curve_scores, CURVE_SCORE_COLUMNS), study.statistics.policy_mode)
-    write_table(args.curves, band(curve, settings.confidence), CURVE_COLUMNS)
+    write_table(args.curves, band(curve, settings.confidence, rates), CURVE_COLUMNS)
+    efficiency = sample_efficiency(curve, study.statistics.sample_efficiency, settings.confidence)
+    write_table(args.sample_efficiency, efficiency, EFFICIENCY_COLUMNS)
     parts = []
     for environment, algorithms in resolved["blocks"].items():
         horizon = resolved["environments"][environment]["horizon"]
@@ -50,4 +54,7 @@ if __name__ == "__main__":
     parser.add_argument("--comparisons", required=True, help="output: comparisons of algorithms")
     parser.add_argument("--curves", required=True, help="output: learning curves with bands")
     parser.add_argument("--incidence", required=True, help="output: cumulative incidence over time")
+    parser.add_argument(
+        "--sample-efficiency", required=True, help="output: scores at budgets, steps to levels"
+    )
     job.run(main, parser)

@@ -11,14 +11,17 @@ def main(args):
     from seedbed.figures.names import figure_names
     from seedbed.figures.style import save
     from seedbed.figures.tables import Tables
-    from seedbed.layout import STATISTICS
+    from seedbed.figures.walks import read_walks
+    from seedbed.layout import DRAWN
     from seedbed.study import Study
 
     folder = Path("results", args.study)
-    study = Study.model_validate(read_json(folder / "study.json")["study"])
-    statistics = {name: read_table(folder / f"statistics/{name}.parquet") for name in STATISTICS}
+    resolved = read_json(folder / "study.json")
+    study = Study.model_validate(resolved["study"])
+    statistics = {name: read_table(folder / f"statistics/{name}.parquet") for name in DRAWN}
     scores = read_table(folder / "scores.parquet", SCORE_COLUMNS)
-    tables = Tables(scores=scores, **statistics, confidence=args.confidence)
+    walks = read_walks(study, resolved["blocks"])
+    tables = Tables(scores=scores, **statistics, confidence=args.confidence, walks=walks)
     for name in figure_names(study):
         save(draw(name, tables, study), folder / "figures" / name)
 

@@ -9,9 +9,11 @@ def main(args):
     from seedbed.artifacts import EPISODE_COLUMNS, write_json, write_table
     from seedbed.provenance.run_record import Stopwatch, run_record
     from seedbed.registry import ALGORITHMS, ENVIRONMENTS, make
+    from seedbed.settings import check_files
     from seedbed.training import DIAGNOSTIC_COLUMNS, CurvePlan, train
 
     settings = json.loads(args.settings)
+    check_files(settings)
     environment, algorithm = settings["environment"], settings["algorithm"]
     watch = Stopwatch()
     dynamics = make(environment["environment"], environment["arguments"], ENVIRONMENTS, "environment")

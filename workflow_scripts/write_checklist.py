@@ -16,7 +16,7 @@ def main(args):
         resolved = read_json(path)
         name = resolved["study"]["name"]
         runs += block_files(name, resolved["blocks"], "run.json", "evaluation.json")
-        written += logs(name, resolved["blocks"])
+        written += logs(name, resolved["blocks"], bool(resolved["study"]["off_policy"]))
     evidence = Evidence(
         root=job.ROOT,
         seeds=provenance / "seeds.json",

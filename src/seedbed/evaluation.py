@@ -64,16 +64,17 @@ def empty_state(spec: Spec, seeds: int, episodes: int) -> EvaluationState:
     )
 
 
-def reduce(state: EvaluationState, step: LaneStep, spec: Spec) -> EvaluationState:
+def reduce(state: EvaluationState, step: LaneStep, spec: Spec, first: int = 0) -> EvaluationState:
     """The state after one more step of all lanes: pure, and the only place where episodes are counted.
 
     Args:
         state: so far.
         step: what the lanes gave; inactive lanes are ignored.
         spec: the environment's; it says what success is.
+        first: number of the first episode.
     """
     rows = np.nonzero(step.active)
-    where = (rows[0], step.episode[rows])
+    where = (rows[0], step.episode[rows] - first)
     total, length = state.total.copy(), state.length.copy()
     total[where] += step.reward[rows]
     length[where] += 1
@@ -82,7 +83,7 @@ def reduce(state: EvaluationState, step: LaneStep, spec: Spec) -> EvaluationStat
     if not ended.any():
         return state
     rows = np.nonzero(ended)
-    where = (rows[0], step.episode[rows])
+    where = (rows[0], step.episode[rows] - first)
     values = {
         "finished": ended,
         "terminated": step.terminated,
@@ -109,6 +110,8 @@ class Evaluation(NamedTuple):
     seed, episode and t; None unless asked for."""
     decisions: int
     """Decisions the policy took, over all seeds."""
+    fingerprints: np.ndarray | None
+    """[S, E] uint64, equal where observations acted on, actions, rewards and ends are; None unless asked."""
 
 
 def evaluate(
@@ -118,7 +121,9 @@ def evaluate(
     episodes: int | Sequence[int],
     *,
     lanes: int,
+    first: int = 0,
     log_steps: bool = False,
+    fingerprints: bool = False,
 ) -> Evaluation:
     """Run a policy on a fixed set of episodes per seed.
 
@@ -128,24 +133,29 @@ def evaluate(
         purpose: EVALUATION, TEST or TUNING; the episodes and the policy's own randomness are its streams'.
         episodes: number of episodes per seed, or plain reset seeds, the same for all seeds.
         lanes: episodes side by side per seed; changes speed, never a result.
+        first: number of the first episode, so that a set can be continued.
         log_steps: whether to keep the step table.
+        fingerprints: whether to tell which episodes are the same from beginning to end.
 
     Raises:
-        EvaluationError: the environment raised, or gave a reward or observation that is not finite.
+        EvaluationError: policy or environment raised, or gave a reward or observation that is not finite.
     """
     count = episodes if isinstance(episodes, int) else len(episodes)
     try:
-        running = make_lanes(environment, purpose, policy.seeds, min(lanes, count), episodes)
+        running = make_lanes(environment, purpose, policy.seeds, min(lanes, count), episodes, first)
     except EpisodeError as error:
         raise EvaluationError(str(error)) from error
     with closing(running):
-        return _evaluated(policy, running, purpose, count, log_steps)
+        return _evaluated(policy, running, purpose, range(first, first + count), log_steps, fingerprints)
 
 
-def _evaluated(policy: "Policy", running: Lanes, purpose: Purpose, count: int, log_steps: bool) -> Evaluation:
+def _evaluated(
+    policy: "Policy", running: Lanes, purpose: Purpose, episodes: range, log_steps: bool, fingerprints: bool
+) -> Evaluation:
     """Run the policy until no lane has an episode left."""
     spec, log, decisions, memory = running.spec, [], 0, None
-    state = empty_state(spec, len(policy.seeds), count)
+    state = empty_state(spec, len(policy.seeds), len(episodes))
+    prints = np.zeros(state.total.shape, np.uint64) if fingerprints else None
     block = min(spec.horizon, DRAWN_AHEAD)
     tape, sources = np.zeros((*running.active.shape, block, policy.uniforms)), {}
     rows = np.ix_(*map(np.arange, running.active.shape))
@@ -157,9 +167,10 @@ def _evaluated(policy: "Policy", running: Lanes, purpose: Purpose, count: int, l
                     sources[row, lane] = stream(ACTIONS_OF[purpose], policy.seeds[row], episode)
                 tape[row, lane] = sources[row, lane].random(tape.shape[2:])
         uniforms = tape[(*rows, running.t % block)]
-        seen = running.state if policy.needs_state else running.observation
-        action, memory = policy.act(seen, running.mask, uniforms, memory, running.first)
+        observation = running.observation
+        seen = running.state if policy.needs_state else observation
         try:
+            action, memory = policy.act(seen, running.mask, uniforms, memory, running.first)
             step = running.step(action)
         except EpisodeError as error:
             raise EvaluationError(str(error)) from error
@@ -169,15 +180,39 @@ def _evaluated(policy: "Policy", running: Lanes, purpose: Purpose, count: int, l
                 f"episodes {running.episode[running.active]}, steps {running.t[running.active] + 1}: {error}"
             ) from error
         _check_finite(step, policy.seeds)
-        state = reduce(state, step, spec)
+        state = reduce(state, step, spec, episodes.start)
+        if prints is not None:
+            where = np.nonzero(step.active)
+            seen = (observation, action, step.reward, step.terminated, step.truncated)
+            at = (where[0], step.episode[where] - episodes.start)
+            prints[at] = fold(prints[at], [part[where] for part in seen])
         decisions += int(step.active.sum())
         if log_steps:
             log.append((step.active, action, step))
     return Evaluation(
-        _episode_table(state, policy),
+        _episode_table(state, policy, episodes),
         _step_table(log, policy, spec) if log_steps else None,
         decisions,
+        prints,
     )
+
+
+def fold(prints: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Fingerprints [n] uint64 with one more step folded in: a polynomial hash modulo 2**64 of its numbers.
+
+    Args:
+        prints: so far; 0 before the first step.
+        parts: arrays [n, ...], compared as float64.
+    """
+    numbers = np.concatenate([part.reshape(len(prints), -1).astype(np.float64) for part in parts], 1)
+    words = (numbers + 0.0).view(np.uint64)  # + 0.0: -0.0 equals 0.0
+    words = (words ^ words >> np.uint64(32)) * _ODD
+    words ^= words >> np.uint64(29)
+    weights = np.arange(1, words.shape[1] + 1, dtype=np.uint64) * _ODD | np.uint64(1)
+    return (prints + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9) + (words * weights).sum(1)
+
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _check_finite(step: LaneStep, seeds: list[int]) -> None:
@@ -192,17 +227,17 @@ def _check_finite(step: LaneStep, seeds: list[int]) -> None:
         )
 
 
-def _episode_table(state: EvaluationState, policy: "Policy") -> "pd.DataFrame":
+def _episode_table(state: EvaluationState, policy: "Policy", numbers: range) -> "pd.DataFrame":
     import pandas as pd
 
     if not state.finished.all():
         row, episode = np.argwhere(~state.finished)[0]
-        raise EvaluationError(f"Episode {episode} of seed {policy.seeds[row]} did not finish.")
+        raise EvaluationError(f"Episode {numbers[episode]} of seed {policy.seeds[row]} did not finish.")
     seeds, episodes = state.total.shape
     columns = {
         "seed": np.repeat(policy.seeds, episodes),
         "policy_mode": policy.mode,
-        "episode": np.tile(np.arange(episodes), seeds),
+        "episode": np.tile(numbers, seeds),
         "return": state.total.ravel(),
         "length": state.length.ravel(),
         "terminated": state.terminated.ravel(),

@@ -12,7 +12,9 @@ TRAINED = ("policy.safetensors", "curve.parquet", "training.parquet", "diagnosti
 EVALUATED = ("episodes.parquet", "steps.parquet", "evaluation.json")
 MEASURED = ("scores.parquet", "curve_scores.parquet", "costs.parquet")
 STUDY = ("study.json", "scores.parquet", "curve_scores.parquet", "costs.parquet")
-STATISTICS = ("summary", "comparisons", "curves", "incidence")
+OFF_POLICY = ("behaviour", "events", "estimates", "overlap", "coverage")
+DRAWN = ("summary", "comparisons", "curves", "incidence")
+STATISTICS = (*DRAWN, "sample_efficiency")
 
 Blocks = Mapping[str, Mapping[str, Mapping[str, list[int]]]]
 """Environment label -> algorithm label -> block name -> training seeds."""
@@ -21,7 +23,9 @@ Blocks = Mapping[str, Mapping[str, Mapping[str, list[int]]]]
 def blocks(study: "Study", seeds_per_job: int) -> Blocks:
     """How a study's seeds are divided over jobs."""
     return {
-        environment: {name: study.blocks(name, seeds_per_job) for name in study.algorithms_in(environment)}
+        environment: {
+            name: study.blocks(environment, name, seeds_per_job) for name in study.algorithms_in(environment)
+        }
         for environment in study.environments
     }
 
@@ -41,12 +45,18 @@ def block_files(study: str, divided: Blocks, *names: str) -> list[str]:
     return [str(folder / name) for folder in block_folders(study, divided) for name in names]
 
 
-def logs(study: str, divided: Blocks) -> list[str]:
+def off_policy_files(study: "Study") -> list[str]:
+    """Behaviour data and estimates of a study; none without the section ``off_policy``."""
+    return [f"results/{study.name}/off_policy/{name}.parquet" for name in OFF_POLICY if study.off_policy]
+
+
+def logs(study: str, divided: Blocks, off_policy: bool = False) -> list[str]:
     """The logs of all jobs of a study up to its tables and figures."""
     jobs = [
         str(folder / f"{job}.log")
         for folder in block_folders(study, divided, "results/logs")
         for job in ("train", "evaluate", "measure")
     ]
-    stages = ("resolve_study", "collect_scores", "analyse", "draw", "tabulate")
+    stages = ["resolve_study", "collect_scores", "analyse", "draw", "tabulate"]
+    stages += ["log_behaviour", "evaluate_off_policy"] if off_policy else []
     return [*jobs, *(f"results/logs/{study}/{stage}.log" for stage in stages)]

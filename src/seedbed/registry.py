@@ -15,6 +15,7 @@ ENVIRONMENTS = {
     "GymnasiumVector": "seedbed.environments.external:VectorEnvironment",
 }
 ALGORITHMS = {
+    "constant": "seedbed.algorithms.constant:Constant",
     "random": "seedbed.algorithms.uniform_random:UniformRandom",
     "rule_based": "seedbed.algorithms.interview_rules:RuleBased",
     "rule_based_fixed": "seedbed.algorithms.interview_rules:RuleBasedFixed",
@@ -27,6 +28,10 @@ ALGORITHMS = {
     "mbpo": "seedbed.algorithms.mbpo:MBPO",
     "a2c": "seedbed.algorithms.a2c:A2C",
     "shortest_path": "seedbed.algorithms.shortest_path:ShortestPath",
+    "function": "seedbed.algorithms.function_policy:Function",
+    "policy_file": "seedbed.algorithms.policy_file:PolicyFile",
+    "sb3": "seedbed.algorithms.sb3:StableBaselines3",
+    "agent": "seedbed.algorithms.single_seed:SingleSeed",
 }
 METRICS = {
     "episodes": "seedbed.metrics.episodes:METRICS",

@@ -5,13 +5,15 @@ import math
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from seedbed.artifacts import SeedbedError
 from seedbed.environments.base import Dynamics, Spec
 from seedbed.environments.lanes import ExternalEnvironment
 from seedbed.layout import blocks
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, load, make
-from seedbed.study import Study, StudyError
+from seedbed.study import Study
+from seedbed.study_files import StudyError
 
 
 def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
@@ -25,16 +27,19 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
 
     Raises:
         StudyError: an argument is refused, an external environment fails in trial episodes, a budget or the
-            kind of actions does not fit, or a metric is not computed; names the key.
+            kind of actions does not fit, an algorithm's own check fails, or a metric is not computed; names
+            the key.
     """
     environments, algorithms = {}, {}
     for label, entry in study.environments.items():
         key = f"studies/{study.name}.yaml: environments.{label}"
         dynamics = _made(entry.environment, entry.arguments, ENVIRONMENTS, "environment", key)
         environments[label] = {
+            "arguments": _arguments(dynamics, entry.arguments),
             "observation_shape": list(dynamics.spec.observation_shape),
             "actions": _actions(dynamics.spec),
             "horizon": dynamics.spec.horizon,
+            "success": _success(dynamics.spec),
             "content": dynamics.content_checksums(),
             "warnings": _warnings(dynamics, key),
         }
@@ -53,14 +58,37 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
                     f"{key}: {algorithm.algorithm} chooses one of several actions, but an action of this "
                     f"environment is an array of {_actions(dynamics.spec)}."
                 )
+            if hasattr(made, "check"):
+                try:
+                    made.check(dynamics, study.seeds_in(label), algorithm.budget)
+                except (SeedbedError, ValueError) as error:
+                    raise StudyError(f"{key}: {error}") from error
             algorithms[label][name] = dataclasses.asdict(made)
     _check_metrics(study)
+    if study.off_policy:
+        _check_off_policy(study)
     return {
         "study": study.model_dump(mode="json"),
         "environments": environments,
         "algorithms": algorithms,
         "blocks": blocks(study, seeds_per_job),
     }
+
+
+def _check_off_policy(study: Study) -> None:
+    from seedbed.algorithms.epsilon_soft import epsilon_soft
+
+    plan, key = study.off_policy, f"studies/{study.name}.yaml: off_policy"
+    place = plan.environment
+    dynamics = _made(place.environment, place.arguments, ENVIRONMENTS, "environment", f"{key}.environment")
+    if not hasattr(dynamics, "draw") or not dynamics.spec.actions or dynamics.spec.agents is not None:
+        raise StudyError(f"{key}.environment: needs a pure environment of one agent with discrete actions.")
+    for label, policy in {"behaviour": plan.behaviour, **plan.targets}.items():
+        try:
+            epsilon_soft(policy.algorithm, policy.arguments, policy.epsilon, dynamics, [0])
+        except SeedbedError as error:
+            where = label if policy is plan.behaviour else f"targets.{label}"
+            raise StudyError(f"{key}.{where}: {error}") from None
 
 
 def _made(name: str, arguments: dict[str, Any], registry: dict[str, str], kind: str, key: str) -> Any:
@@ -79,6 +107,22 @@ def _actions(spec: Spec) -> int | str:
     return f"{count} {kind} number{'' if count == 1 else 's'}"
 
 
+def _arguments(dynamics: Dynamics | ExternalEnvironment, given: dict[str, Any]) -> dict[str, Any]:
+    """All arguments where an environment keeps them as a model of its ``settings``; else those given."""
+    settings = getattr(dynamics, "settings", None)
+    return settings.model_dump(mode="json") if isinstance(settings, BaseModel) else given
+
+
+def _success(spec: Spec) -> str:
+    """What success is, in words; "" where there is none."""
+    meanings = {fact.name: fact.meaning for fact in spec.facts}
+    if spec.success is None:
+        return ""
+    cut = "may be one" if spec.truncated_success else "is none"
+    meaning = meanings.get(spec.success) or spec.success
+    return f"{meaning}, at the step that ends the episode; an episode cut by the step limit {cut}"
+
+
 def _warnings(environment: Dynamics | ExternalEnvironment, key: str) -> list[str]:
     """What is found about an external environment in trial episodes; pure dynamics need none."""
     if not hasattr(environment, "warnings"):
@@ -92,7 +136,9 @@ def _warnings(environment: Dynamics | ExternalEnvironment, key: str) -> list[str
 def _check_metrics(study: Study) -> None:
     known = {metric.name for name in study.metrics for metric in load(name, METRICS, "metric set")}
     plan = study.statistics
-    unknown = sorted({*plan.primary.values(), *plan.secondary} - known)
+    efficiency = plan.sample_efficiency
+    followed = [efficiency.metric, *efficiency.also] if efficiency else []
+    unknown = sorted({*plan.primary.values(), *plan.secondary, *followed} - known)
     if unknown:
         raise StudyError(
             f"studies/{study.name}.yaml: statistics: no metric {', '.join(unknown)} in the metric sets "

@@ -36,12 +36,16 @@ class Purpose(IntEnum):
     """Fixed material of an environment, such as a question bank."""
     STATISTICS = 13
     """Resampling."""
+    BEHAVIOUR = 14
+    """Episodes that are logged for off-policy evaluation."""
+    BEHAVIOUR_ACTIONS = 15
     MODEL = 16
     """Bootstrap samples, batches and roll-outs of a learned model."""
 
 
 ACTIONS_OF = {
     Purpose.TUNING: Purpose.TUNING_ACTIONS,
+    Purpose.BEHAVIOUR: Purpose.BEHAVIOUR_ACTIONS,
     Purpose.EVALUATION: Purpose.EVALUATION_ACTIONS,
     Purpose.TEST: Purpose.TEST_ACTIONS,
 }

@@ -1,23 +1,20 @@
 """The typed study: what is compared with what, validated once, immutable afterwards.
 
-A study is one YAML file under ``studies/``; ``config.yaml`` says which studies run, with which preset. Both
-are checked here before anything is trained. Hyper-parameters are carried along: their algorithm checks them.
+A study is one YAML file under ``studies/``; ``config.yaml`` says which studies run, with which preset
+(``study_files`` reads them). Hyper-parameters are carried along: their algorithm checks them.
 """
 
-import difflib
+import itertools
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -25,13 +22,7 @@ from pydantic import (
 from seedbed.artifacts import SeedbedError
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location, mentioned
 
-M = TypeVar("M", bound=BaseModel)
-_RESERVED = ("report", "provenance", "logs")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-
-
-class StudyError(SeedbedError):
-    """A study or the configuration is wrong; the message names file and key."""
 
 
 def _label(name: str) -> str:
@@ -69,7 +60,20 @@ def _distinct(seeds: list[int]) -> list[int]:
     return sorted(seeds)
 
 
+def _registered(registry: dict[str, str], kind: str) -> AfterValidator:
+    def known(name: str) -> str:
+        try:
+            location(name, registry, kind)
+        except SeedbedError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+    return AfterValidator(known)
+
+
 Label = Annotated[str, AfterValidator(_label)]
+EnvironmentName = Annotated[str, _registered(ENVIRONMENTS, "environment")]
+AlgorithmName = Annotated[str, _registered(ALGORITHMS, "algorithm")]
 Seeds = Annotated[list[int], BeforeValidator(_seeds), AfterValidator(_distinct)]
 Count = Annotated[int, Field(ge=1)]
 
@@ -81,29 +85,25 @@ class _Model(BaseModel):
 class Environment(_Model):
     """One environment of a study."""
 
-    environment: str = Field(description="Registered name, or package.module:Name of your own.")
+    environment: EnvironmentName = Field(description="Registered name, or package.module:Name of your own.")
     arguments: dict[str, Any] = Field({}, description="Keyword arguments of the environment.")
     title: str | None = Field(None, description="Name in text and figures; the label if absent.")
+    seeds: Seeds | None = Field(
+        None, min_length=1, description="Those of the study's seeds that run here; all if absent."
+    )
 
     @property
     def modules(self) -> list[str]:
         """Its own module and those that its arguments name, such as wrappers, as "package.module:Name"."""
         return [location(self.environment, ENVIRONMENTS, "environment"), *mentioned(self.arguments)]
 
-    @field_validator("environment")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        try:
-            location(name, ENVIRONMENTS, "environment")
-        except SeedbedError as error:
-            raise ValueError(str(error)) from None
-        return name
-
 
 class Algorithm(_Model):
     """One algorithm of a study, with its settings."""
 
-    algorithm: str = Field(description="Registered name, or package.module:Name of your own algorithm.")
+    algorithm: AlgorithmName = Field(
+        description="Registered name, or package.module:Name of your own algorithm."
+    )
     arguments: dict[str, Any] = Field({}, description="Hyper-parameters; absent ones take their defaults.")
     arguments_in: dict[str, dict[str, Any]] = Field(
         {}, description="Hyper-parameters for one environment (by label), over `arguments`."
@@ -123,15 +123,6 @@ class Algorithm(_Model):
     gpu: int = Field(0, ge=0, description="GPUs that a training job asks for.")
     mem_mb: Count = Field(2000, description="Memory that a training job asks for, MB.")
     runtime: Count = Field(240, description="Time limit of a training job, minutes.")
-
-    @field_validator("algorithm")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        try:
-            location(name, ALGORITHMS, "algorithm")
-        except SeedbedError as error:
-            raise ValueError(str(error)) from None
-        return name
 
 
 class Episodes(_Model):
@@ -166,6 +157,27 @@ class EvaluationPlan(_Model):
     lanes: Count = Field(40, description="Episodes side by side per seed; changes speed, never a result.")
 
 
+class SampleEfficiency(_Model):
+    """What is reached after how many environment steps, between a floor and a ceiling that do not learn."""
+
+    metric: str = Field("return", description="Metric that is normalised between floor and ceiling.")
+    floor: str = Field(description="Label of the algorithm that scores 0.")
+    ceiling: str = Field(description="Label of the algorithm that scores 1.")
+    budgets: list[Count] = Field(min_length=1, description="Environment steps per seed, increasing.")
+    levels: list[Annotated[float, Field(gt=0, lt=1)]] = Field(
+        [0.8, 0.9], description="Shares of the way from floor to ceiling, increasing."
+    )
+    also: list[str] = Field([], description="Further metrics at the budgets, as they are.")
+
+    @model_validator(mode="after")
+    def _increasing(self) -> Self:
+        for name in ("budgets", "levels"):
+            values = getattr(self, name)
+            if any(later <= earlier for earlier, later in itertools.pairwise(values)):
+                raise ValueError(f"{name} must increase, got {values}")
+        return self
+
+
 class StatisticsPlan(_Model):
     """What is tested, declared before any data are seen."""
 
@@ -176,6 +188,39 @@ class StatisticsPlan(_Model):
     secondary: list[str] = Field([], description="Further metrics, corrected together.")
     baseline: str = Field(description="Label of the algorithm that all learners are tested against.")
     primary_correction: Literal["holm", "bonferroni"] = "holm"
+    sample_efficiency: SampleEfficiency | None = Field(
+        None, description="What is reached at fixed budgets, and the steps that fixed levels take."
+    )
+
+
+class FixedPolicy(_Model):
+    """A policy that learns nothing, made to act at random now and then."""
+
+    algorithm: AlgorithmName
+    arguments: dict[str, Any] = {}
+    epsilon: float = Field(0, ge=0, le=1, description="Share of decisions that are uniform.")
+    title: str | None = Field(None, description="Name in text and tables; the label if absent.")
+
+
+class OffPolicyPlan(_Model):
+    """Off-policy evaluation: what target policies earn, told from the episodes of a behaviour policy."""
+
+    environment: Environment
+    behaviour: FixedPolicy
+    targets: dict[Label, FixedPolicy] = Field(min_length=1)
+    episodes: int = Field(ge=2, description="Episodes of a data set.")
+    repetitions: int = Field(ge=2, description="Data sets behind bias, RMSE and coverage.")
+    truth_episodes: int = Field(ge=2, description="Episodes of each target behind its true value.")
+    draws: int = Field(200, ge=100, description="Bootstrap draws per data set.")
+    ridge: float = Field(1, gt=0, description="Penalty of fitted Q evaluation.")
+    least_effective: float = Field(10, ge=1, description="Effective episodes below which it is refused.")
+
+    @property
+    def modules(self) -> list[str]:
+        """Modules of its environment and policies."""
+        policies = (self.behaviour, *self.targets.values())
+        used = {location(policy.algorithm, ALGORITHMS, "algorithm") for policy in policies}
+        return [*self.environment.modules, *sorted(used)]
 
 
 class Study(_Model):
@@ -191,6 +236,7 @@ class Study(_Model):
     metrics: list[str] = Field(["episodes"], description="Metric sets to compute.")
     evaluation: EvaluationPlan
     statistics: StatisticsPlan
+    off_policy: OffPolicyPlan | None = None
 
     @field_validator("metrics")
     @classmethod
@@ -209,6 +255,10 @@ class Study(_Model):
             raise ValueError(
                 f"seeds {shared} are pilot_seeds too; tuning on the comparison's seeds favours what was tuned"
             )
+        for label, environment in self.environments.items():
+            other = sorted(set(environment.seeds or []) - set(self.seeds))
+            if other:
+                raise ValueError(f"environments.{label}.seeds: {other} are not among the study's seeds")
         curve, test = self.evaluation.curve.reset_seeds, self.evaluation.test.reset_seeds
         met = sorted(set(curve or []) & set(test or []))
         if met:
@@ -218,6 +268,9 @@ class Study(_Model):
             _members(named, self.environments, f"algorithms.{label}: environment")
         plan = self.statistics
         _members([plan.baseline], self.algorithms, "statistics.baseline: algorithm")
+        if plan.sample_efficiency is not None:
+            ends = [plan.sample_efficiency.floor, plan.sample_efficiency.ceiling]
+            _members(ends, self.algorithms, "statistics.sample_efficiency: algorithm")
         _members(plan.primary, self.environments, "statistics.primary: environment")
         lacking = sorted(set(self.environments) - set(plan.primary))
         if lacking:
@@ -237,11 +290,27 @@ class Study(_Model):
         entry = self.algorithms[algorithm]
         return entry.arguments | entry.arguments_in.get(environment, {})
 
-    def blocks(self, algorithm: str, seeds_per_job: int) -> dict[str, list[int]]:
+    def modules(self, algorithm: str, environment: str) -> list[str]:
+        """An algorithm's own module and those that its arguments name, as "package.module:Name"."""
+        own = location(self.algorithms[algorithm].algorithm, ALGORITHMS, "algorithm")
+        return [own, *mentioned(self.arguments(algorithm, environment))]
+
+    def files(self, algorithm: str, environment: str, seeds: list[int]) -> list[str]:
+        """The files that an algorithm's argument ``path`` names; one per seed where it holds "{seed}"."""
+        path = self.arguments(algorithm, environment).get("path")
+        if not isinstance(path, str):
+            return []
+        return list(dict.fromkeys(path.replace("{seed}", str(seed)) for seed in seeds))
+
+    def seeds_in(self, environment: str) -> list[int]:
+        """The training seeds that run in one environment."""
+        return self.environments[environment].seeds or self.seeds
+
+    def blocks(self, environment: str, algorithm: str, seeds_per_job: int) -> dict[str, list[int]]:
         """Block name -> contiguous training seeds, such as {"seeds-0-3": [0, 1, 2, 3], "seed-7": [7]}."""
         size = self.algorithms[algorithm].seeds_per_job or seeds_per_job
         blocks: list[list[int]] = []
-        for seed in self.seeds:
+        for seed in self.seeds_in(environment):
             if blocks and len(blocks[-1]) < size and blocks[-1][-1] == seed - 1:
                 blocks[-1].append(seed)
             else:
@@ -289,79 +358,3 @@ def _members(names: Any, known: Mapping[str, Any], what: str) -> None:
     for name in names:
         if name not in known:
             raise ValueError(f"{what} '{name}' is not one of {', '.join(known)}")
-
-
-def _merged(base: Any, over: Any) -> Any:
-    if isinstance(base, dict) and isinstance(over, dict):
-        return base | {key: _merged(base.get(key), value) for key, value in over.items()}
-    return over
-
-
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        there = ", ".join(sorted(other.name for other in path.parent.glob("*.yaml"))) or "nothing"
-        raise StudyError(f"{path} does not exist; {path.parent}/ has {there}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path} is not readable YAML: {error}") from None
-    if not isinstance(document, dict):
-        raise StudyError(f"{path} must be a YAML mapping of keys to values.")
-    return document
-
-
-def _messages(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
-    for problem in error.errors():
-        where = ".".join(str(part) for part in problem["loc"] if part != "[key]") or "the whole"
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            known = _keys(model)
-            close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
-            message = "unknown key" + (f"; did you mean '{close[0]}'?" if close else "")
-        elif problem["type"] not in ("missing", "value_error"):
-            message += f" (got {problem['input']!r})"
-        yield f"  {where}: {message}"
-
-
-def _keys(model: type[BaseModel]) -> list[str]:
-    """All keys that occur anywhere in a schema."""
-    schema = model.model_json_schema()
-    parts = [schema, *schema.get("$defs", {}).values()]
-    return sorted({key for part in parts for key in part.get("properties", {})})
-
-
-def _validated(model: type[M], document: Any, source: str) -> M:
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        raise StudyError("\n".join([f"{source} is not valid:", *_messages(error, model)])) from None
-
-
-def load_config(document: Mapping[str, Any], source: str = "config.yaml") -> Config:
-    """Validate a configuration.
-
-    Raises:
-        StudyError: naming each wrong key.
-    """
-    return _validated(Config, dict(document), source)
-
-
-def load_study(path: str | Path, preset: str) -> Study:
-    """Read a study file, lay one of its presets over it, and validate it.
-
-    Raises:
-        StudyError: no such file or preset, or keys that are wrong, each named.
-    """
-    path = Path(path)
-    document = _read_yaml(path)
-    presets = document.pop("presets", None) or {}
-    if preset not in presets:
-        raise StudyError(f"{path} has no preset '{preset}'; it has {', '.join(presets) or 'none'}.")
-    study = _validated(Study, _merged(document, presets[preset] or {}), f"{path} (preset {preset})")
-    if study.name in _RESERVED:
-        raise StudyError(
-            f"{path}: a study cannot be called '{study.name}': results/ has a folder of that name."
-        )
-    if study.name != path.stem:
-        raise StudyError(f"{path}: name is '{study.name}', but the file's name says '{path.stem}'.")
-    return study

@@ -6,8 +6,11 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from seedbed.evaluation import EvaluationError, evaluate
+from seedbed.algorithms.constant import ConstantPolicy
+from seedbed.evaluation import EvaluationError, evaluate, fold
 from seedbed.seeding import Purpose
 
 
@@ -55,6 +58,47 @@ def test_seeds_meet_their_own_episodes_whoever_runs_beside_them(coin_walk, noisy
     assert (together[together.seed == 0]["return"].to_numpy() != alone["return"].to_numpy()).any()
 
 
+@pytest.mark.parametrize("episodes", [40, list(range(900, 940))])
+@pytest.mark.parametrize("lanes", [1, 7])
+def test_a_set_that_begins_later_is_the_rest_of_the_whole(coin_walk, noisy_policy, episodes, lanes):
+    policy = noisy_policy([0, 3], coin_walk())
+    whole = evaluate(policy, coin_walk(), Purpose.TEST, episodes, lanes=3, log_steps=True)
+    rest = episodes[15:] if isinstance(episodes, list) else 25
+    later = evaluate(policy, coin_walk(), Purpose.TEST, rest, lanes=lanes, first=15, log_steps=True)
+    for one, other in zip(whole[:2], later[:2], strict=True):
+        expected = one[one.episode >= 15].reset_index(drop=True)
+        pd.testing.assert_frame_equal(expected, other, check_exact=True)
+
+
+def test_fingerprints_tell_which_episodes_are_the_same(coin_walk, noisy_policy):
+    def prints(reset_seeds, lanes):
+        policy = ConstantPolicy([0], coin_walk(), {"action": 1})
+        return evaluate(
+            policy, coin_walk(), Purpose.TEST, reset_seeds, lanes=lanes, fingerprints=True
+        ).fingerprints[0]
+
+    reset_seeds = [5, 6, 5, *range(100, 200), 6]
+    for lanes in (1, 3, 8):
+        found = prints(reset_seeds, lanes)
+        assert [found.tolist().index(value) for value in found] == [reset_seeds.index(s) for s in reset_seeds]
+    assert table(noisy_policy, coin_walk()).fingerprints is None
+
+
+@given(st.integers(0, 2), st.integers(0, 3), st.floats(-1e9, 1e9))
+def test_any_other_number_is_another_fingerprint(row, column, other):
+    observation, action = np.arange(12.0).reshape(3, 4), np.array([1, 0, 1])
+    before = np.array([0, 0, 9], np.uint64)
+    expected = fold(before, [observation, action])
+    assert (fold(before, [observation.astype(np.float32), action]) == expected).all()
+    changed = observation.copy()
+    changed[row, column] = other
+    differs = fold(before, [changed, action]) != expected
+    assert differs.tolist() == (changed != observation).any(1).tolist()
+    assert (fold(before, [observation, 1 - action]) != expected).all()
+    assert (fold(before, [observation[:, ::-1], action]) != expected).all()
+    assert (fold(before + np.uint64(1), [observation, action]) != expected).all()
+
+
 def test_purposes_have_different_episodes(coin_walk, noisy_policy):
     test, curve = (
         table(noisy_policy, coin_walk(), purpose=purpose).episodes
@@ -88,6 +132,15 @@ def test_environment_that_raises_is_named(coin_walk, noisy_policy):
         EvaluationError, match=r"RuntimeError in seeds \[6\], episodes \[0\], steps \[3\]: the sim"
     ):
         table(noisy_policy, Raising(), seeds=[6], lanes=1)
+
+
+def test_policy_that_raises_is_named(coin_walk, noisy_policy):
+    class Raising(noisy_policy):
+        def act(self, observation, mask, uniforms, memory, first):
+            raise KeyError("what to do")
+
+    with pytest.raises(EvaluationError, match=r"KeyError in seeds \[6\], episodes \[0\], steps \[1\]: 'what"):
+        table(Raising, coin_walk(), seeds=[6], lanes=1)
 
 
 def test_evaluation_core_does_not_import_torch():

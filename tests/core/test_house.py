@@ -8,15 +8,15 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src/seedbed"
 FLOORS = (
     {"artifacts", "seeding"},
-    {"registry", "layout"},
+    {"registry", "layout", "arguments"},
     {"study"},
-    {"settings", "provenance"},
+    {"settings", "provenance", "study_files"},
     {"job", "environments"},
     {"algorithms"},
     {"evaluation"},
-    {"training", "metrics"},
+    {"training", "metrics", "auditing"},
     {"statistics", "resolution"},
-    {"figures"},
+    {"figures", "evaluating", "off_policy"},
     {"reporting"},
     {"cli"},
 )

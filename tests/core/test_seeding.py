@@ -57,6 +57,8 @@ def test_purposes_keep_their_numbers():
         "TUNING_ACTIONS": 11,
         "CONTENT": 12,
         "STATISTICS": 13,
+        "BEHAVIOUR": 14,
+        "BEHAVIOUR_ACTIONS": 15,
     }
     assert set(ACTIONS_OF.values()).isdisjoint(ACTIONS_OF)
 

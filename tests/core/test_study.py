@@ -8,7 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedbed.study import StudyError, block_name, load_config, load_study
+from seedbed.study import block_name
+from seedbed.study_files import StudyError, load_config, load_study
 
 ROOT = Path(__file__).parents[2]
 GOOD = {
@@ -139,12 +140,21 @@ def test_blocks_are_contiguous_and_cover_each_seed_once(seeds, size):
     document = {key: value for key, value in GOOD.items() if key != "presets"} | {"seeds": sorted(seeds)}
     from seedbed.study import Study
 
-    blocks = Study.model_validate(document).blocks("ppo", size)
+    blocks = Study.model_validate(document).blocks("coin", "ppo", size)
     assert sorted(seed for block in blocks.values() for seed in block) == sorted(seeds)
     for name, block in blocks.items():
         assert block == list(range(block[0], block[0] + len(block)))
         assert len(block) <= size
         assert name == block_name(block)
+
+
+def test_an_environment_may_run_some_of_the_seeds(study):
+    some = study(environments__coin={"environment": "CartPole", "seeds": "1-2"})
+    assert some.seeds_in("coin") == [1, 2]
+    assert some.blocks("coin", "ppo", 4) == {"seeds-1-2": [1, 2]}
+    assert study().seeds_in("coin") == [0, 1, 2, 3]
+    with pytest.raises(StudyError, match=r"environments\.coin\.seeds: \[9\] are not among the study's seeds"):
+        study(environments__coin={"environment": "CartPole", "seeds": [1, 9]})
 
 
 def test_unknown_configuration_key_is_named():

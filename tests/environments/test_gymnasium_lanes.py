@@ -479,6 +479,8 @@ def test_what_a_mode_cannot_do_is_refused():
         make_lanes(environment, Purpose.TRAINING, [0], 2)
     with pytest.raises(ValueError, match="Plain reset seeds need the autoreset mode DISABLED"):
         make_lanes(environment, Purpose.TEST, [0], 2, [5, 6])
+    with pytest.raises(ValueError, match="a first episode other than 0"):
+        make_lanes(environment, Purpose.TEST, [0], 2, 2, 1)
 
 
 @pytest.mark.parametrize("fate", ["global", "carried"])

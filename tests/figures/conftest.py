@@ -1,16 +1,24 @@
 """Synthetic but realistic tables of a study: learners, a baseline and many references."""
 
+import contextlib
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from seedbed.artifacts import SCORE_COLUMNS
+from seedbed.algorithms.shortest_path import ShortestPathPolicy
+from seedbed.algorithms.uniform_random import UniformRandomPolicy
+from seedbed.artifacts import SCORE_COLUMNS, STEP_COLUMNS, write_table
+from seedbed.environments.goal_grid import GoalGrid
+from seedbed.evaluation import evaluate
 from seedbed.figures.tables import Tables
-from seedbed.metrics.base import load_metrics
+from seedbed.figures.walks import read_walks
+from seedbed.metrics.base import load_metrics, score
+from seedbed.seeding import Purpose
 from seedbed.statistics.curves import band
 from seedbed.statistics.incidence import incidence_table
+from seedbed.statistics.plan import rates_of
 from seedbed.statistics.study_tables import Family, all_pairs, compare, summarise
 from seedbed.study import Study
 
@@ -180,8 +188,9 @@ def make_tables(study: Study, skill=None, pairs=True) -> Tables:
 
 @pytest.fixture(scope="session")
 def synthetic():
-    """``study(...)`` and ``tables(study, ...)``, and the names above."""
-    return SimpleNamespace(study=make_study, tables=make_tables, SKILL=SKILL, UGLY=UGLY)
+    """``study(...)`` and ``tables(study, ...)``, the same of goal grids, and the names above."""
+    goal = {"goal_study": make_goal_study, "goal_tables": make_goal_tables}
+    return SimpleNamespace(study=make_study, tables=make_tables, **goal, SKILL=SKILL, UGLY=UGLY)
 
 
 @pytest.fixture(scope="session")
@@ -189,3 +198,79 @@ def usual(synthetic):
     """Three learners, a baseline, nine references, eight seeds: (tables, study)."""
     study = synthetic.study()
     return synthetic.tables(study), study
+
+
+ROOMS = {
+    "horizon": 30,
+    "minimum_distance": 4,
+    "map": "..#....\n..+....\n..#....\n######+\n.......\n",
+}
+GOAL_POLICIES = {"walker": UniformRandomPolicy, "random": UniformRandomPolicy, "oracle": ShortestPathPolicy}
+
+
+def make_goal_study(reset_seeds=None) -> Study:
+    roles = {"walker": "learner", "random": "baseline", "oracle": "reference"}
+    test = {"episodes": 12} if reset_seeds is None else {"reset_seeds": reset_seeds, "episodes": 12}
+    return Study.model_validate(
+        {
+            "name": "walks",
+            "title": "Walks",
+            "question": "Where to?",
+            "environments": {"rooms": {"environment": "GoalGrid", "arguments": ROOMS, "title": "two rooms"}},
+            "algorithms": {
+                label: {"algorithm": "random", "role": role, "title": label} for label, role in roles.items()
+            },
+            "seeds": [3, 4, 5],
+            "metrics": ["episodes", "goal"],
+            "evaluation": {"curve": {"every": 1000, "episodes": 5}, "test": test},
+            "statistics": {
+                "primary": {"rooms": "success_rate"},
+                "secondary": ["return", "optimality_ratio"],
+                "baseline": "random",
+            },
+        }
+    )
+
+
+def make_goal_tables(study: Study, folder) -> tuple[Tables, dict[str, pd.DataFrame]]:
+    """All tables of a study whose episodes were really walked, and the step table of each algorithm."""
+    grid, test = GoalGrid(**ROOMS), study.evaluation.test
+    metrics = load_metrics(study.metrics)
+    blocks = {"rooms": {label: {"seeds-3-4": [3, 4], "seed-5": [5]} for label in GOAL_POLICIES}}
+    logs, scores, incidence = {}, [], []
+    for label, policy in GOAL_POLICIES.items():
+        run = evaluate(
+            policy(study.seeds, grid), grid, Purpose.TEST, test.reset_seeds or 12, lanes=4, log_steps=True
+        )
+        logs[label] = run.steps
+        episodes = run.episodes.assign(policy_mode="sampled")
+        steps = run.steps.assign(policy_mode="sampled")
+        for block, seeds in blocks["rooms"][label].items():
+            path = folder / "results" / study.name / "rooms" / label / block / "steps.parquet"
+            write_table(path, steps[steps["seed"].isin(seeds)], STEP_COLUMNS)
+        scores.append(score(study.name, "rooms", label, episodes, None, metrics.values(), horizon=30))
+        incidence.append(incidence_table("rooms", label, episodes, horizon=30))
+    with contextlib.chdir(folder):
+        walks = read_walks(study, blocks)
+    scores, rates = pd.concat(scores, ignore_index=True), rates_of(metrics)
+    learned = scores[scores["algorithm"] == "walker"]
+    curves = pd.concat([learned.assign(steps=0), learned.assign(steps=1000)])
+    better = {name: metric.better for name, metric in metrics.items()}
+    family = Family("pairs", ("success_rate",), better, all_pairs(["walker", "random"]))
+    tables = Tables(
+        scores,
+        summarise(scores, rates=rates),
+        compare(scores, [family], draws=200, rates=rates),
+        band(curves, rates=rates),
+        pd.concat(incidence, ignore_index=True),
+        walks=walks,
+    )
+    return tables, logs
+
+
+@pytest.fixture(scope="session")
+def walks(tmp_path_factory):
+    """Three policies that walked a goal grid: (tables, study, step tables by algorithm)."""
+    study = make_goal_study()
+    tables, logs = make_goal_tables(study, tmp_path_factory.mktemp("walks"))
+    return tables, study, logs

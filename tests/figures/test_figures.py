@@ -13,7 +13,7 @@ import pytest
 from matplotlib.text import Text
 
 from seedbed.figures.catalogue import FIGURES, draw
-from seedbed.figures.names import GENERAL, OF_METRIC_SET, figure_names, kind_of
+from seedbed.figures.names import GENERAL, OF_ENVIRONMENT, OF_METRIC_SET, figure_names, kind_of
 from seedbed.figures.style import save, style
 from seedbed.figures.tables import Tables
 
@@ -75,10 +75,7 @@ def drawn_texts(figure, monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", FIGURES)
-def test_no_text_overlaps_another_or_leaves_the_page(cases, name, kind, monkeypatch):
-    figure = FIGURES[name](*cases[kind])
+def assert_legible(figure, monkeypatch):
     texts = drawn_texts(figure, monkeypatch)
     page = figure.bbox
     assert texts
@@ -88,6 +85,22 @@ def test_no_text_overlaps_another_or_leaves_the_page(cases, name, kind, monkeypa
     for (one, a), (other, b) in itertools.combinations(texts, 2):
         across, down = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
         assert across <= 1 or down <= 1.5, f"{one!r} overlaps {other!r}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_text_overlaps_another_or_leaves_the_page(cases, name, kind, monkeypatch):
+    assert_legible(FIGURES[name](*cases[kind]), monkeypatch)
+
+
+def test_the_figures_of_a_goal_study_are_legible_and_name_every_algorithm(walks, monkeypatch):
+    tables, study, _ = walks
+    assert figure_names(study) == (*GENERAL, "success_incidence", "trajectories")
+    for name in figure_names(study):
+        figure = draw(name, tables, study)
+        assert_legible(figure, monkeypatch)
+        if name != "pairwise_tests":
+            assert {"walker", "random", "oracle"} <= set(words(figure, monkeypatch).split())
 
 
 def words(figure, monkeypatch):
@@ -101,6 +114,8 @@ def words(figure, monkeypatch):
         ("bars", "no run"),
         ("pairwise_tests", "no pair was tested"),
         ("mastery_incidence", "no episodes"),
+        ("success_incidence", "no episodes"),
+        ("trajectories", "no episode was followed"),
         ("gain_by_modality", "no run"),
         ("difficulty_mix", "no run"),
     ],
@@ -116,6 +131,7 @@ def test_empty_tables_say_so(cases, name, said, monkeypatch):
         ("bars", "One training seed: no interval can be given."),
         ("pairwise_tests", "not testable"),
         ("mastery_incidence", "One training seed: no band can be given."),
+        ("success_incidence", "One training seed: no band can be given."),
         ("gain_by_modality", "one training seed; no interval can be given"),
         ("difficulty_mix", "over one training seed"),
     ],
@@ -123,7 +139,7 @@ def test_empty_tables_say_so(cases, name, said, monkeypatch):
 def test_one_seed_has_no_interval_and_says_so(cases, name, said, monkeypatch):
     figure = FIGURES[name](*cases["one seed"])
     assert said in words(figure, monkeypatch)
-    if name in ("learning_curves", "mastery_incidence"):
+    if name in ("learning_curves", "mastery_incidence", "success_incidence"):
         assert not any(band.get_paths() for axes in figure.axes for band in axes.collections)
 
 
@@ -255,9 +271,9 @@ def test_drawing_leaves_the_users_settings_alone(usual):
 
 def test_names_match_the_catalogue_and_every_figure_has_a_caption(usual):
     _, study = usual
-    known = (*GENERAL, *itertools.chain(*OF_METRIC_SET.values()))
+    known = (*GENERAL, *itertools.chain(*OF_METRIC_SET.values(), *OF_ENVIRONMENT.values()))
     assert sorted(known) == sorted(FIGURES)
-    assert figure_names(study) == tuple(FIGURES)
+    assert figure_names(study) == GENERAL + OF_METRIC_SET["interview"]
     captions = {path.stem: path.read_text() for path in (ROOT / "report" / "captions").glob("*.rst")}
     assert set(FIGURES) <= set(captions)
     assert all(text.strip() for text in captions.values())
@@ -267,7 +283,7 @@ def test_several_environments_have_one_figure_each(cases):
     tables, study = cases["ugly titles"]
     names = figure_names(study)
     assert names[:3] == ("learning_curves-one", "learning_curves-two", "bars-one")
-    assert {kind_of(name) for name in names} == set(FIGURES)
+    assert {kind_of(name) for name in names} == {*GENERAL, *OF_METRIC_SET["interview"]}
     assert len(draw("learning_curves-two", tables, study).axes) == 2
     assert len(draw("pairwise_tests", tables, study).axes) == 4
     with pytest.raises(KeyError):

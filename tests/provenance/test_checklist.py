@@ -22,6 +22,7 @@ NAMES = (
     "Complete logs",
 )
 SEEDS, CONFIGURATION, ENVIRONMENT, DATA, CODE, HARDWARE, LOGS = NAMES
+CELL = {"environment": "e", "algorithm": "a", "seeds": [0, 1, 2, 3]}
 RUN = "../s/e/a/seed-3/run.json"
 CLEAN = {"commit": "c" * 40, "branch": "main", "tags": [], "dirty": False, "changes": [], "reason": None}
 MACHINE = {"cpu": "A CPU", "logical_cores": 2, "memory_bytes": 2**33, "gpus": [{"name": "A GPU"}]}
@@ -58,7 +59,7 @@ def evidence(tmp_path) -> Evidence:
     lock = "# all\nnumpy==2.4.6  # arrays\ntorch==2.13.0\nfoo-bar[x]==1.0 ; python_version > '3'\nabsent==1\n"
     return Evidence(
         root=tmp_path,
-        seeds=put(provenance / "seeds.json", {"s": {"seeds": [0, 1, 2, 3], "cells": [["e", "a"]]}}),
+        seeds=put(provenance / "seeds.json", {"s": {"seeds": [0, 1, 2, 3], "cells": [CELL]}}),
         runs=tuple(runs),
         configuration=put(provenance / "configuration.yaml", "a: 1"),
         studies=(put(tmp_path / "config.yaml", "a: 1"), put(tmp_path / "studies/s.yaml", "name: s")),
@@ -118,8 +119,8 @@ def test_a_file_that_is_missing_or_empty_unticks_its_item_alone(evidence, name, 
 @pytest.mark.parametrize(
     "name, file, change, says",
     [
-        (SEEDS, "seeds.json", lambda d: d["s"]["seeds"].append(4), "[0, 1, 2, 3, 4]"),
-        (SEEDS, "seeds.json", lambda d: d["s"]["cells"].append(["e", "b"]), "s/e/b"),
+        (SEEDS, "seeds.json", lambda d: d["s"]["cells"][0]["seeds"].append(4), "[0, 1, 2, 3, 4]"),
+        (SEEDS, "seeds.json", lambda d: d["s"]["cells"].append(CELL | {"algorithm": "b"}), "s/e/b"),
         (SEEDS, "seeds.json", lambda d: d["s"]["cells"].clear(), "s/e/a ran"),
         (SEEDS, "seeds.json", lambda d: d.clear(), "names no study"),
         (SEEDS, RUN, lambda d: d.update(seeds=[2]), "training jobs"),
@@ -207,6 +208,11 @@ def test_the_plan_of_seeds_lists_the_cells_that_run():
         pilot_seeds=[9],
         environments={"e": None, "f": None},
         algorithms_in=lambda environment: {"a": None} if environment == "e" else {"a": None, "b": None},
+        seeds_in=lambda environment: [0, 1] if environment == "e" else [1],
     )
-    cells = [["e", "a"], ["f", "a"], ["f", "b"]]
+    cells = [
+        {"environment": "e", "algorithm": "a", "seeds": [0, 1]},
+        {"environment": "f", "algorithm": "a", "seeds": [1]},
+        {"environment": "f", "algorithm": "b", "seeds": [1]},
+    ]
     assert seed_plan([study]) == {"s": {"seeds": [0, 1], "pilot_seeds": [9], "cells": cells}}

@@ -9,6 +9,7 @@ from seedbed.artifacts import SCORE_COLUMNS, write_json, write_table
 from seedbed.metrics.base import load_metrics
 from seedbed.provenance.costs import COST_COLUMNS, costs
 from seedbed.statistics.plan import comparisons
+from seedbed.statistics.sample_efficiency import EFFICIENCY_COLUMNS, sample_efficiency
 from seedbed.statistics.study_tables import summarise
 from seedbed.study import StatisticsSettings, Study
 
@@ -102,7 +103,8 @@ def made_up_scores(study: Study, missing=()) -> pd.DataFrame:
     generator = np.random.default_rng(5)
     rows = []
     for environment in study.environments:
-        luck = generator.normal(size=len(study.seeds))
+        seeds = study.seeds_in(environment)
+        luck = generator.normal(size=len(seeds))
         for index, label in enumerate(study.algorithms_in(environment)):
             modes = ("greedy", "sampled") if study.algorithms[label].role == "learner" else ("greedy",)
             for mode in modes:
@@ -111,7 +113,7 @@ def made_up_scores(study: Study, missing=()) -> pd.DataFrame:
                     level = scale * (1 + 0.08 * ((3 * index + number) % 5 - 2))
                     values = level + scale * (0.02 * luck + 0.03 * generator.normal(size=len(luck)))
                     values = np.clip(values, 0, 1) if metric.unit == "" else values
-                    for seed, value in zip(study.seeds, values, strict=True):
+                    for seed, value in zip(seeds, values, strict=True):
                         lost = (environment, label, seed, name) in missing
                         rows.append(
                             (
@@ -129,12 +131,27 @@ def made_up_scores(study: Study, missing=()) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(SCORE_COLUMNS)
 
 
+def made_up_curves(study: Study) -> pd.DataFrame:
+    """Curves of every metric that rise from 0 to 10,000 steps; one point for what does not learn."""
+    parts = []
+    for environment in study.environments:
+        for index, label in enumerate(study.algorithms_in(environment)):
+            learns = study.algorithms[label].role == "learner"
+            for steps in (0, 5000, 10_000) if learns else (0,):
+                rows = {"environment": environment, "algorithm": label, "seed": study.seeds, "steps": steps}
+                values = index + steps / 1000 + 0.1 * np.array(study.seeds)
+                rows |= {"study": study.name, "policy_mode": "sampled", "value": values, "status": "ok"}
+                for name in load_metrics(study.metrics):
+                    parts.append(pd.DataFrame(rows | {"metric": name, "episodes": 50}))
+    return pd.concat(parts, ignore_index=True)
+
+
 def run_records(study: Study) -> list[dict]:
     """Run records of training and evaluation, blocks of four seeds."""
     records = []
     for environment in study.environments:
         for label in study.algorithms_in(environment):
-            for block, seeds in study.blocks(label, 4).items():
+            for block, seeds in study.blocks(environment, label, 4).items():
                 for job in ("training", "evaluation"):
                     phase = {
                         "wall_s": 12.5 * len(seeds),
@@ -198,6 +215,8 @@ def write_study(results: Path, document: dict, scores=None, hyperparameters=None
     summary, compared = _statistics(study, scores)
     write_table(folder / "statistics/summary.parquet", summary, {})
     write_table(folder / "statistics/comparisons.parquet", compared, {})
+    efficiency = sample_efficiency(made_up_curves(study), study.statistics.sample_efficiency)
+    write_table(folder / "statistics/sample_efficiency.parquet", efficiency, EFFICIENCY_COLUMNS)
     return study
 
 

@@ -12,6 +12,7 @@ from reporting_studies import (
     draw_placeholders,
     made_up_scores,
     small_document,
+    study_document,
     write_study,
 )
 
@@ -40,6 +41,15 @@ def written(results, documents, scores=None, paper=None, figures=None, checklist
 def bare(text):
     """Markdown without trace marks."""
     return re.sub(r'\{trace="[^"]*"\}', "", text)
+
+
+def test_an_environment_with_fewer_seeds_says_so(tmp_path):
+    document = study_document()
+    document["environments"]["tiny"]["seeds"] = [0, 1, 2]
+    text = bare(written(tmp_path, [document]))
+    assert "In tiny interview only [0 to 2] of these seeds ran." in text
+    assert re.search(r"There are 3.training seeds in tiny interview: standard deviations", text)
+    assert "tiny interview lacks" not in text
 
 
 def test_the_paper_has_all_parts(tmp_path):
@@ -137,6 +147,51 @@ def test_external_environments_are_described_with_their_limitations(tmp_path):
     text = " ".join(bare((tmp_path / "report/paper.md").read_text()).split())
     assert "an action is [2 real numbers], and an episode has at most [90] steps." in text
     assert warning in text.partition("# Limitations")[2]
+
+
+def test_a_goal_study_says_what_success_is_how_rates_are_bounded_and_what_limits_it(tmp_path):
+    document = study_document(
+        name="walks",
+        environments={"rooms": {"environment": "GoalGrid", "title": "four rooms"}},
+        algorithms={
+            "a2c": {"algorithm": "a2c", "title": "A2C", "budget": 400_000},
+            "ppo": {"algorithm": "ppo", "title": "PPO", "budget": 200_000},
+            "random": {"algorithm": "random", "role": "baseline", "title": "random"},
+        },
+        metrics=["episodes", "goal"],
+        statistics={
+            "baseline": "random",
+            "primary": {"rooms": "success_rate"},
+            "secondary": ["return", "steps_to_success", "optimality_ratio"],
+        },
+    )
+    scores = made_up_scores(Study.model_validate(document))
+    partial = scores.metric.isin(["steps_to_success", "optimality_ratio"]) & (scores.algorithm == "a2c")
+    scores.loc[partial, "episodes"] = 150
+    size = {
+        "arguments": {"hold": 1, "map": "..#\n..+\n..#\n"},
+        "observation_shape": [75],
+        "actions": 5,
+        "horizon": 128,
+        "success": "the goal was held",
+    }
+    write_study(tmp_path, document, scores, sizes=size)
+    results = read_study_results("walks", tmp_path, SETTINGS)
+    write_paper(PaperSettings(), [results], {}, TEMPLATES, tmp_path)
+    text = " ".join(bare((tmp_path / "report/paper.md").read_text()).split())
+    assert "A grid world with walls and doors." in text
+    assert "Distances are never seen. Arguments: hold = 1, map = a text of 3 lines." in text
+    assert (
+        "there are [5] actions, and an episode has at most [128] steps. Success: the goal was held." in text
+    )
+    assert "Rates are shares of episodes (success rate; truncation rate)." in text
+    assert "Secondary metrics: return; steps to success, successful episodes; optimality ratio" in text
+    limits = text.partition("# Limitations")[2].partition("# Cost")[0]
+    assert "not trained for equally many environment steps: A2C for 400 000 and PPO for 200 000." in limits
+    assert (
+        "In four rooms, only a part of the test episodes enters steps to success and optimality ratio (on "
+        "average over seeds 75.0 \\% for A2C), so algorithms are compared on different episodes there."
+    ) in limits
 
 
 def test_the_checklist_shows_what_is_missing(tmp_path):

@@ -240,3 +240,46 @@ def test_a_row_must_fit_its_table():
 def test_two_environments_have_two_main_tables():
     names = table_names(Study.model_validate(study_document()))
     assert [name for name in names if name.startswith("main")] == ["main_default", "main_tiny"]
+
+
+def efficient_document():
+    document = small_document()
+    plan = {"floor": "random", "ceiling": "rule_based", "budgets": [2000, 10_000, 30_000]}
+    document["statistics"]["sample_efficiency"] = plan | {"also": ["restricted_time_to_mastery"]}
+    return document
+
+
+def test_the_table_of_sample_efficiency_says_what_the_statistics_say(tmp_path):
+    results = read(tmp_path, efficient_document())
+    table = study_tables(results)["efficiency_tiny"]
+    assert list(study_tables(results)) == table_names(results.study)
+    assert [row.key for row in table.rows if len(row.cells) > 1] == [
+        "return/ppo",
+        "restricted_time_to_mastery/ppo",
+        "normalised_return/ppo",
+    ]
+    assert table.keys == ("algorithm", "at-2000", "at-10000", "area", "to-0.8", "to-0.9")  # 30,000: by nobody
+    rows = {(row["metric"], row["quantity"], row["at"]): row for row in results.efficiency.to_dict("records")}
+    by_key = {
+        row.key: dict(zip(table.keys, row.cells, strict=True)) for row in table.rows if len(row.cells) > 1
+    }
+    shown = by_key["return/ppo"]["at-2000"]
+    assert shown.text == f"{rows['return', 'budget', 2000.0]['estimate']:.1f}"
+    assert [source.table for source in shown.sources] == ["interview/statistics/sample_efficiency.parquet"]
+    assert by_key["return/ppo"]["to-0.8"].plain == ""
+    level = by_key["normalised_return/ppo"]["to-0.8"]
+    assert level.below == f"{int(rows['normalised_return', 'level', 0.8]['reached'])} of 8 seeds"
+    assert "trained for" not in " ".join(table.notes)
+
+
+def test_a_study_without_a_plan_for_sample_efficiency_has_no_such_table(tmp_path):
+    results = read(tmp_path, small_document())
+    assert not any(name.startswith("efficiency") for name in table_names(results.study))
+
+
+def test_sample_efficiency_enters_the_paper_and_can_be_traced(tmp_path):
+    results = read(tmp_path, efficient_document())
+    register = Register()
+    text = to_markdown(study_tables(results)["efficiency_tiny"], "interview", register)
+    assert "Sample efficiency in tiny interview" in text
+    assert "interview/efficiency_tiny/return/ppo/at-2000" in register.entries

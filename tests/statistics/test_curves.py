@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from seedbed.statistics.curves import CURVE_COLUMNS, area_under_curve, band, on_grid, trapezoid
+from seedbed.statistics.rates import rate_interval
 
 CASES = json.loads(
     (Path(__file__).parents[1] / "reference" / "statistics" / "learning_curves.json").read_text()
@@ -66,6 +67,26 @@ def test_band_is_the_t_interval_at_each_point():
     np.testing.assert_allclose(table["low"], low)
     np.testing.assert_allclose(table["high"], high)
     assert list(table["n"]) == [6] * 4
+
+
+def test_the_band_of_a_rate_stays_possible_and_counts_episodes():
+    parts = [curve(row, seed=k, metric="success_rate") for k, row in enumerate([[0, 0.2, 1], [0, 1, 1]])]
+    table = band(pd.concat(parts), rates={"success_rate"})
+    for row, values in zip(table.itertuples(), ([0, 0], [0.2, 1], [1, 1]), strict=True):
+        expected = rate_interval(values, 5)
+        assert (row.mean, row.low, row.high) == (expected.estimate, expected.low, expected.high)
+    assert table["low"].iloc[0] == 0 < table["high"].iloc[0]
+    assert band(pd.concat(parts))["low"].iloc[1] < 0  # a t interval does not
+
+
+def test_a_rate_read_between_two_evaluations_has_their_episodes():
+    parts = [
+        curve([0.2, 0.4, 0.6], seed=0, metric="success_rate"),
+        curve([0.2, 0.6], steps=[0, 200], seed=1, metric="success_rate"),
+    ]
+    row = band(pd.concat(parts), rates={"success_rate"}).iloc[1]
+    expected = rate_interval([0.4, 0.4], [5, 5])
+    assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high))
 
 
 def test_no_curve_is_carried_beyond_its_end():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seedbed.statistics.incidence import INCIDENCE_COLUMNS, NOBODY, incidence_table, seed_incidence
+from seedbed.statistics.rates import rate_interval
 
 
 def ends(*episodes, seed=0, mode="sampled"):
@@ -51,20 +52,20 @@ def test_success_at_the_step_limit_is_success():
     assert table.loc[10, "quit"] == 0  # the step limit comes before frustration
 
 
-def test_band_is_the_t_interval_over_seeds_clipped_to_shares():
+def test_band_is_the_interval_of_a_rate_over_seeds():
     shares = np.array([0.9, 1.0, 1.0, 0.4])
     seeds = [
         ends(*[("success", 4)] * round(10 * p), *[("quit", 2)] * round(10 - 10 * p), seed=k)
         for k, p in enumerate(shares)
     ]
     table = incidence_table("e", "a", pd.concat(seeds), horizon=6)
-    low, high = stats.t.interval(0.95, 3, shares.mean(), stats.sem(shares))
+    expected = rate_interval(shares, 10)
     last = table.iloc[-1]
     assert last["incidence"] == pytest.approx(shares.mean())
-    assert last["low"] == pytest.approx(low)
-    assert high > 1
-    assert last["high"] == 1
+    assert (last["low"], last["high"]) == (expected.low, expected.high)
+    assert stats.t.interval(0.95, 3, shares.mean(), stats.sem(shares))[1] > 1 > last["high"]
     assert last["n"] == 4
+    assert (table["low"].iloc[0], table["high"].iloc[0]) == (0, rate_interval(np.zeros(4), 10).high)
 
 
 def test_nobody_succeeding_is_a_flat_zero_and_says_so():
@@ -84,6 +85,18 @@ def test_one_row_per_mode_and_step_and_one_seed_has_no_bounds():
     empty = incidence_table("e", "a", episodes.iloc[:0], horizon=4)
     assert list(empty.columns) == list(INCIDENCE_COLUMNS)
     assert len(empty) == 0
+
+
+@given(st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=30), min_size=2, max_size=4))
+def test_where_all_succeed_sooner_or_later_bounds_hold_the_share_and_end_at_one(lengths):
+    seeds = [ends(*(("success", n) for n in seed), seed=k) for k, seed in enumerate(lengths)]
+    table = incidence_table("e", "a", pd.concat(seeds), horizon=12)
+    assert table["incidence"].iloc[-1] == pytest.approx(1)
+    assert table["high"].iloc[-1] == pytest.approx(1)
+    assert (table["low"] <= table["incidence"] + 1e-12).all()
+    assert (table["high"] >= table["incidence"] - 1e-12).all()
+    assert table["low"].min() >= 0
+    assert table["high"].max() <= 1
 
 
 def test_an_episode_beyond_the_horizon_is_refused():

@@ -1,4 +1,4 @@
-"""Streaming advantage actor-critic (Mnih et al. 2016) over masked discrete actions, many seeds at once.
+"""Streaming advantage actor-critic (Mnih et al. 2016) with one-step targets over masked discrete actions.
 
 The synchronous form of the paper's A3C, with one-step targets: each step of the lanes gives a gradient, the
 gradients of a few steps are summed and then applied, and no step is kept. Reads like a single-file

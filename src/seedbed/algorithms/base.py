@@ -33,6 +33,10 @@ class Policy(Protocol):
         """The same policy acting in another of its modes."""
         ...
 
+    def of(self, seeds: Sequence[int]) -> Self:
+        """The policy of some of its seeds, in the order asked for; raises ValueError for one it has not."""
+        ...
+
     def act(
         self,
         observation: np.ndarray,
@@ -95,6 +99,10 @@ class Algorithm(Protocol):
     """A frozen dataclass of hyper-parameters that can be trained on several seeds at once.
 
     One that also chooses actions that are arrays (``Spec.action_array``) says so by ``array_actions = True``.
+    One that can tell before training whether it fits has ``check(environment, seeds, budget)``, which raises
+    ValueError or SeedbedError. A file that it reads is named by the argument ``path`` ("{seed}" in it stands
+    for the training seed), what it imports by "package.module:Name" anywhere in its arguments: when either
+    changes, it trains again.
     """
 
     lanes: int
@@ -135,6 +143,12 @@ class StatelessPolicy:
         if mode not in self.modes:
             raise ValueError(f"{type(self).__name__} acts '{self.modes[0]}' only, not '{mode}'.")
         return self
+
+    def of(self, seeds: Sequence[int]) -> Self:
+        """Itself, standing for some of its seeds; see ``Policy.of``."""
+        if unknown := [seed for seed in seeds if seed not in self.seeds]:
+            raise ValueError(f"The policy holds the seeds {self.seeds}, not {unknown}.")
+        return type(self)(seeds, self.dynamics, self.options)
 
     def save(self, path: str | Path) -> None:
         """Write the options; there is nothing else to keep."""

@@ -70,6 +70,11 @@ class NetworkPolicy:
         parameters = self.parameters[[self.seeds.index(seed) for seed in seeds]]
         return type(self)(seeds, self.sizes, self.activation, parameters, self.options, self.mode)
 
+    def on(self, device: str) -> Self:
+        """The same policy with its network on a device of torch; another device may give other last bits."""
+        parameters = self.parameters.to(device)
+        return type(self)(self.seeds, self.sizes, self.activation, parameters, self.options, self.mode)
+
     @classmethod
     def concatenate(cls, policies: Sequence[Self]) -> Self:
         """Blocks of seeds as one.
@@ -93,8 +98,8 @@ class NetworkPolicy:
         """
         seeds, lanes = observation.shape[:2]
         x = torch.from_numpy(np.ascontiguousarray(observation, np.float32)).reshape(seeds, lanes, -1)
-        x = torch.nn.functional.pad(x, (0, 0, 0, -lanes % LANE_MULTIPLE))
-        return self.network(self._layers, x)[:, :lanes]
+        x = torch.nn.functional.pad(x, (0, 0, 0, -lanes % LANE_MULTIPLE)).to(self.parameters.device)
+        return self.network(self._layers, x)[:, :lanes].cpu()
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file: ``seed-7/<network>.<layer>.weight`` [in, out] and ``.bias`` [out]."""

@@ -165,7 +165,12 @@ class GymnasiumEnvironment:
         return env
 
     def make_lanes(
-        self, purpose: Purpose, seeds: Sequence[int], lanes: int, episodes: int | Sequence[int] | None = None
+        self,
+        purpose: Purpose,
+        seeds: Sequence[int],
+        lanes: int,
+        episodes: int | Sequence[int] | None = None,
+        first: int = 0,
     ) -> GymnasiumLanes:
         """See ``lanes.make_lanes``; with ``async`` there are as many processes as seeds times lanes."""
         one = functools.partial(OneLane, self.make, self.success)
@@ -173,7 +178,7 @@ class GymnasiumEnvironment:
         envs = vector([one] * (len(seeds) * lanes), autoreset_mode=AutoresetMode.DISABLED)
         encoding = Observations(envs.single_observation_space)
         return GymnasiumLanes(
-            self, envs, encoding, purpose, seeds, lanes, episodes, self.seed_bits, self._first_action
+            self, envs, encoding, purpose, seeds, lanes, episodes, first, self.seed_bits, self._first_action
         )
 
     def content_checksums(self) -> dict[str, str]:
@@ -240,7 +245,12 @@ class VectorEnvironment:
             ) from error
 
     def make_lanes(
-        self, purpose: Purpose, seeds: Sequence[int], lanes: int, episodes: int | Sequence[int] | None = None
+        self,
+        purpose: Purpose,
+        seeds: Sequence[int],
+        lanes: int,
+        episodes: int | Sequence[int] | None = None,
+        first: int = 0,
     ) -> GymnasiumLanes:
         """See ``lanes.make_lanes``."""
         return GymnasiumLanes(
@@ -251,6 +261,7 @@ class VectorEnvironment:
             seeds,
             lanes,
             episodes,
+            first,
             self.seed_bits,
             self._first_action,
         )

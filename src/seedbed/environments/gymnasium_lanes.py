@@ -60,13 +60,14 @@ class GymnasiumLanes:
         environment: what ``envs`` was made by; its ``spec`` describes observations and actions.
         envs: S * L environments; the lanes close them.
         observations: how their observations become arrays.
-        purpose, seeds, lanes, episodes: see ``DynamicsLanes``.
+        purpose, seeds, lanes, episodes, first: see ``DynamicsLanes``.
         seed_bits: reset seeds are below 2**seed_bits.
         first_action: the smallest discrete action of ``envs``; ours count from 0.
 
     Raises:
-        ValueError: no seed or no lane; not S * L environments; no autoreset mode; plain reset seeds where the
-            environment seeds its episodes itself; an endless stream in mode NEXT_STEP.
+        ValueError: no seed or no lane; not S * L environments; no autoreset mode; plain reset seeds or a
+            first episode other than 0 where the environment seeds its episodes itself; an endless stream in
+            mode NEXT_STEP.
         EpisodeError: a reset went wrong.
     """
 
@@ -79,6 +80,7 @@ class GymnasiumLanes:
         seeds: Sequence[int],
         lanes: int,
         episodes: int | Sequence[int] | None = None,
+        first: int = 0,
         seed_bits: int = SEED_BITS,
         first_action: int = 0,
     ):
@@ -93,11 +95,12 @@ class GymnasiumLanes:
         self._envs, self._observations, self._seed_bits = envs, observations, seed_bits
         self._first_action, self._mode = first_action, autoreset_mode(envs)
         self._reset_seeds = list(episodes) if isinstance(episodes, Sequence) else None
-        self._end = len(self._reset_seeds) if self._reset_seeds is not None else episodes
-        if self._mode is not AutoresetMode.DISABLED and self._reset_seeds is not None:
+        count = len(self._reset_seeds) if self._reset_seeds is not None else episodes
+        self._first_episode, self._end = first, None if count is None else first + count
+        if self._mode is not AutoresetMode.DISABLED and (self._reset_seeds is not None or first):
             raise ValueError(
-                f"Plain reset seeds need the autoreset mode DISABLED; in {self._mode.name} the environment "
-                "seeds its episodes itself."
+                "Plain reset seeds need the autoreset mode DISABLED, and so does a first episode other than "
+                f"0; in {self._mode.name} the environment seeds its episodes itself."
             )
         if self._mode is AutoresetMode.NEXT_STEP and episodes is None:
             raise ValueError(
@@ -105,7 +108,7 @@ class GymnasiumLanes:
                 "from which nothing can be learned. Train on the environment in DISABLED or SAME_STEP."
             )
         shape = (len(self.seeds), lanes)
-        self._upcoming = np.zeros(shape[0], np.int64)
+        self._upcoming = np.full(shape[0], first, np.int64)
         self.t, self.episode = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.active, self.first = np.ones(shape, bool), np.ones(shape, bool)
         self._resetting = np.zeros(shape, bool)
@@ -134,7 +137,7 @@ class GymnasiumLanes:
             return None
         self.episode[row, lane] = episode
         if self._reset_seeds is not None:
-            return int(self._reset_seeds[episode])
+            return int(self._reset_seeds[episode - self._first_episode])
         return reset_seed(self.purpose, self.seeds[row], episode, self._seed_bits)
 
     def _reset(self, which: np.ndarray) -> np.ndarray:

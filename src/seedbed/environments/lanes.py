@@ -83,7 +83,12 @@ class ExternalEnvironment(Protocol):
     spec: Spec
 
     def make_lanes(
-        self, purpose: Purpose, seeds: Sequence[int], lanes: int, episodes: int | Sequence[int] | None = None
+        self,
+        purpose: Purpose,
+        seeds: Sequence[int],
+        lanes: int,
+        episodes: int | Sequence[int] | None = None,
+        first: int = 0,
     ) -> Lanes:
         """See ``make_lanes``."""
         ...
@@ -103,11 +108,12 @@ def make_lanes(
     seeds: Sequence[int],
     lanes: int,
     episodes: int | Sequence[int] | None = None,
+    first: int = 0,
 ) -> Lanes:
     """Lanes of any environment, by its own ``make_lanes`` if it has one; arguments as ``DynamicsLanes``."""
     if hasattr(environment, "make_lanes"):
-        return environment.make_lanes(purpose, seeds, lanes, episodes)
-    return DynamicsLanes(environment, purpose, seeds, lanes, episodes)
+        return environment.make_lanes(purpose, seeds, lanes, episodes, first)
+    return DynamicsLanes(environment, purpose, seeds, lanes, episodes, first)
 
 
 class DynamicsLanes:
@@ -118,8 +124,9 @@ class DynamicsLanes:
         purpose: stream of the episodes.
         seeds: training seeds, [S].
         lanes: episodes side by side per seed, L.
-        episodes: None for an endless stream, a number for episodes 0..n-1 of each seed, or a list of plain
-            reset seeds, the same for every seed (episode k then draws from ``default_rng(episodes[k])``).
+        episodes: None for an endless stream, a number n for n episodes of each seed, or a list of plain reset
+            seeds, the same for every seed (the k-th episode then draws from ``default_rng(episodes[k])``).
+        first: number of the first episode; those before it are left out, and the others stay as they are.
 
     Raises:
         ValueError: no seed or no lane.
@@ -132,20 +139,22 @@ class DynamicsLanes:
         seeds: Sequence[int],
         lanes: int,
         episodes: int | Sequence[int] | None = None,
+        first: int = 0,
     ):
         if not seeds or lanes < 1:
             raise ValueError(f"Lanes need at least one seed and one lane, got {len(seeds)} and {lanes}.")
         self.dynamics, self.spec, self.purpose = dynamics, dynamics.spec, purpose
         self.seeds, self.lanes = list(seeds), lanes
         self._reset_seeds = list(episodes) if isinstance(episodes, Sequence) else None
-        self._end = len(self._reset_seeds) if self._reset_seeds is not None else episodes
+        count = len(self._reset_seeds) if self._reset_seeds is not None else episodes
+        self._first_episode, self._end = first, None if count is None else first + count
         shape = (len(self.seeds), lanes)
         self._rows = np.arange(shape[0] * lanes).reshape(shape)
         self._tape = np.zeros((shape[0] * lanes, self.spec.horizon, self.spec.step_noise))
         self._steps = self._tape.reshape(self._rows.size * self.spec.horizon, self.spec.step_noise)
         self._first_step = self._rows * self.spec.horizon
         self._initial = np.zeros((*shape, self.spec.initial_noise))
-        self._upcoming = np.zeros(shape[0], np.int64)
+        self._upcoming = np.full(shape[0], first, np.int64)
         self._drawn: list[deque] = [deque() for _ in self.seeds]
         self.t = np.zeros(shape, np.int64)
         self.episode = np.zeros(shape, np.int64)
@@ -183,7 +192,7 @@ class DynamicsLanes:
         if self._reset_seeds is None:
             generators = streams(self.purpose, self.seeds[row], numbers)
         else:
-            generators = (np.random.default_rng(self._reset_seeds[number]) for number in numbers)
+            generators = (np.random.default_rng(self._reset_seeds[n - self._first_episode]) for n in numbers)
         self._drawn[row].extend(self.dynamics.draw(generator) for generator in generators)
 
     def step(self, action: np.ndarray) -> LaneStep:

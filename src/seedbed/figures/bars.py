@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from seedbed.figures import layout, rows
 from seedbed.figures.style import WIDTH, marks, new_figure, style
-from seedbed.figures.tables import Tables, metrics_of
+from seedbed.figures.tables import Tables, kinds_of_interval, metrics_of
 from seedbed.metrics.base import Metric
 from seedbed.study import Study
 
@@ -29,7 +29,9 @@ def bars(tables: Tables, study: Study) -> Figure:
         wrapped = {environment: rows.names(study, environment) for environment in study.environments}
         left = rows.name_gutter([name for names in wrapped.values() for name in names])
         width = (WIDTH - left - 0.15) / _ACROSS - _GAP
-        note = layout.wrap(_note(tables, study), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(
+            _note(tables, study, set().union(*chosen.values())), layout.NOTE_WIDTH, layout.NOTE_SIZE
+        )
         blocks = [  # (environment, metrics side by side, whether the environment's title stands above)
             (environment, names[start : start + _ACROSS], start == 0)
             for environment, names in chosen.items()
@@ -79,9 +81,10 @@ def _x_label(metric: Metric) -> str:
     return f"{metric.unit}   {arrow}".strip() if metric.unit else arrow
 
 
-def _note(tables: Tables, study: Study) -> str:
+def _note(tables: Tables, study: Study, shown: set[str]) -> str:
     n = len(study.seeds)
     text = "Bold title: primary metric. Bars: mean over training seeds; circles: seeds. "
     if n == 1:
         return text + "One training seed: no interval can be given."
-    return text + f"Whiskers: {tables.percent} t intervals, n = {n}. Pale bars: references, not tested."
+    kinds = kinds_of_interval({metrics_of(study)[metric].rate for metric in shown})
+    return text + f"Whiskers: {tables.percent} {kinds}, n = {n}. Pale bars: references, not tested."

@@ -7,11 +7,12 @@ from matplotlib.figure import Figure
 from seedbed.figures.bars import bars
 from seedbed.figures.difficulty_mix import difficulty_mix
 from seedbed.figures.gain_by_modality import gain_by_modality
+from seedbed.figures.incidence import mastery_incidence, success_incidence
 from seedbed.figures.learning_curves import learning_curves
-from seedbed.figures.mastery_incidence import mastery_incidence
 from seedbed.figures.names import kind_of
 from seedbed.figures.pairwise_tests import pairwise_tests
 from seedbed.figures.tables import Tables
+from seedbed.figures.trajectories import trajectories
 from seedbed.study import Study
 
 FIGURES: dict[str, Callable[[Tables, Study], Figure]] = {
@@ -21,6 +22,8 @@ FIGURES: dict[str, Callable[[Tables, Study], Figure]] = {
     "mastery_incidence": mastery_incidence,
     "gain_by_modality": gain_by_modality,
     "difficulty_mix": difficulty_mix,
+    "success_incidence": success_incidence,
+    "trajectories": trajectories,
 }
 
 

@@ -28,7 +28,7 @@ def difficulty_mix(tables: Tables, study: Study) -> Figure:
             environment: rows.height(wrapped[environment]) * (1 + 1.3 / len(wrapped[environment]))
             for environment in study.environments
         }
-        note = layout.wrap(_note(study), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(_note(study), layout.NOTE_WIDTH, layout.NOTE_SIZE)
         total = 0.15 + layout.text_height(note, layout.NOTE_SIZE)
         total += sum(heads[e] + heights[e] + 0.55 for e in study.environments)
         figure, top = new_figure(total), 0.06

@@ -22,7 +22,7 @@ def gain_by_modality(tables: Tables, study: Study) -> Figure:
             environment: layout.title_height(study.title_of(environment), WIDTH - 0.2)
             for environment in study.environments
         }
-        note = layout.wrap(_note(tables, study), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(_note(tables, study), layout.NOTE_WIDTH, layout.NOTE_SIZE)
         total = 0.15 + layout.text_height(note, layout.NOTE_SIZE)
         total += sum(heads[e] + 0.22 + rows.height(wrapped[e]) + 0.6 for e in study.environments)
         figure, top = new_figure(total), 0.06

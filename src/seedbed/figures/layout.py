@@ -13,10 +13,12 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter
 
-from seedbed.figures.style import Mark
+from seedbed.figures.style import WIDTH, Mark
 
 LABEL_SIZE = 7.5
 NOTE_SIZE = 6.8
+NOTE_WIDTH = WIDTH - 0.4
+"""Of notes below a figure, inches; small letters on a screen are wider than their outlines."""
 LINE_HEIGHT = 1.25
 """Height of a line of text as a multiple of its size."""
 _SAMPLE = 0.26  # width of the piece of line before a label, inches

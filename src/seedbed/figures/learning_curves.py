@@ -7,7 +7,15 @@ from matplotlib.figure import Figure
 
 from seedbed.figures import layout
 from seedbed.figures.style import WIDTH, Mark, marks, new_figure, style
-from seedbed.figures.tables import Tables, algorithms_in_order, axis_label, cell, metrics_of, rows_of
+from seedbed.figures.tables import (
+    Tables,
+    algorithms_in_order,
+    axis_label,
+    cell,
+    kinds_of_interval,
+    metrics_of,
+    rows_of,
+)
 from seedbed.study import Study
 
 _PREFERRED = ("return", "final_mastery")
@@ -32,7 +40,7 @@ def learning_curves(tables: Tables, study: Study) -> Figure:
         width, titles = WIDTH - left - right, [_title(study, e, m) for e, m in shown]
         heads = [layout.title_height(title, WIDTH - 0.2) for title in titles]
         height = max(2.1, layout.labels_height(list(names.values())))
-        note = layout.wrap(_note(tables, study, shown), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(_note(tables, study, shown), layout.NOTE_WIDTH, layout.NOTE_SIZE)
         step = height + 0.62
         total = sum(heads) + step * len(shown) + layout.text_height(note, layout.NOTE_SIZE) + 0.12
         figure, top = new_figure(total), 0.06
@@ -101,6 +109,8 @@ def _draw(axes: Axes, tables: Tables, study: Study, environment: str, metric: st
         axes.axhline(level, color=mark.colour, linestyle=mark.line, lw=mark.width, zorder=mark.order)
         labels.append(layout.Label(names[algorithm], level, mark, with_marker=False))
     axes.set_xlim(0, last)
+    if metrics_of(study)[metric].rate:
+        axes.set_ylim(0, 1)
     axes.set_xlabel("environment steps per seed")
     layout.thousands(axes.xaxis)
     layout.label_lines(axes, labels)
@@ -134,4 +144,5 @@ def _note(tables: Tables, study: Study, shown: list[tuple[str, str]]) -> str:
     if n.max() == 1:
         return f"{text} One training seed: no band can be given."
     count = f"{n.max()}" if n.min() == n.max() else f"{n.min()} to {n.max()}"
-    return f"{text} Bands: pointwise {tables.percent} t intervals over n = {count} training seeds."
+    kinds = kinds_of_interval({metrics_of(study)[metric].rate for _, metric in shown})
+    return f"{text} Bands: pointwise {tables.percent} {kinds} over n = {count} training seeds."

@@ -34,7 +34,7 @@ def pairwise_tests(tables: Tables, study: Study) -> Figure:
             for label in plan
         }
         left = 0.2 + max((layout.text_width(name) for name in wrapped.values()), default=1.0)
-        note = layout.wrap(_note(tables, study), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(_note(tables, study), layout.NOTE_WIDTH, layout.NOTE_SIZE)
         titles = {e: f"{study.title_of(e)}: {_metric_title(study, e)}" for e in study.environments}
         sizes = {e: _sizes(plan, wrapped, left) for e, plan in plans.items()}
         total = 0.15 + layout.text_height(note, layout.NOTE_SIZE)

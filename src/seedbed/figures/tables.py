@@ -1,6 +1,7 @@
 """What figures are drawn from: the tables of one study, and the rows of it that a figure shows."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pandas as pd
@@ -16,6 +17,7 @@ class Tables:
     Args:
         scores, summary, comparisons, curves, incidence: as the stages before wrote them.
         confidence: level of the intervals in them.
+        walks: example trajectories, of ``walks.WALK_COLUMNS``; None for a study without.
     """
 
     scores: pd.DataFrame
@@ -24,6 +26,7 @@ class Tables:
     curves: pd.DataFrame
     incidence: pd.DataFrame
     confidence: float = 0.95
+    walks: pd.DataFrame | None = None
 
     @property
     def percent(self) -> str:
@@ -34,6 +37,14 @@ class Tables:
 def metrics_of(study: Study) -> dict[str, Metric]:
     """The study's metrics, by name."""
     return load_metrics(study.metrics)
+
+
+def kinds_of_interval(rates: Collection[bool]) -> str:
+    """What intervals over seeds are called, given whether the metrics shown are rates."""
+    if True not in rates:
+        return "t intervals"
+    wilson = "Wilson intervals at the effective number of episodes"
+    return f"t intervals (rates: {wilson})" if False in rates else wilson
 
 
 def axis_label(metric: Metric) -> str:

@@ -66,6 +66,7 @@ class Metric:
             step limit of the environment; steps are None unless ``needs_steps``.
         needs_steps: whether the function reads the step table; such metrics have no learning curve.
         reached: for a time until an event, the metric that says how often the event happens; see ``collect``.
+        rate: whether it is the share of all episodes that have a property; its intervals then count episodes.
 
     Raises:
         ValueError: better is none of the three.
@@ -80,6 +81,7 @@ class Metric:
     function: Callable[[pd.DataFrame, pd.DataFrame | None], "Value | float"]
     needs_steps: bool = False
     reached: str = ""
+    rate: bool = False
 
     def __post_init__(self) -> None:
         if self.better not in ("higher", "lower", "none"):

@@ -61,6 +61,7 @@ METRICS = (
         3,
         "Share of all episodes that end in success.",
         _success_rate,
+        rate=True,
     ),
     Metric(
         "return_sd",
@@ -88,6 +89,7 @@ METRICS = (
         3,
         "Share of all episodes cut by the step limit without an end of their own.",
         _truncation_rate,
+        rate=True,
     ),
     Metric(
         "return_of_successes",

@@ -174,6 +174,7 @@ _IN_TIME = (
         "Share of all episodes that end in mastery: its cumulative incidence at the horizon, with quitting "
         "as a competing event.",
         _rate_of_end(MASTERY),
+        rate=True,
     ),
     Metric(
         "time_to_mastery_median",
@@ -192,6 +193,7 @@ _IN_TIME = (
         3,
         "Share of all episodes that end in critical frustration.",
         _rate_of_end(CRITICAL_FRUSTRATION),
+        rate=True,
     ),
     Metric(
         "final_mastery",

@@ -78,12 +78,16 @@ class Item:
 
 
 def seed_plan(studies: Iterable["Study"]) -> dict[str, Any]:
-    """The document of seeds.json: each study's seeds, and its cells as [environment, algorithm] labels."""
+    """The document of seeds.json: each study's seeds, and its cells as environment, algorithm and seeds."""
     return {
         study.name: {
             "seeds": study.seeds,
             "pilot_seeds": study.pilot_seeds,
-            "cells": [[cell, name] for cell in study.environments for name in study.algorithms_in(cell)],
+            "cells": [
+                {"environment": cell, "algorithm": name, "seeds": study.seeds_in(cell)}
+                for cell in study.environments
+                for name in study.algorithms_in(cell)
+            ],
         }
         for study in studies
     }
@@ -170,13 +174,14 @@ def _seeds(desk: _Desk, evidence: Evidence) -> str:
         key = (record["study"], record["environment"], record["algorithm"])
         ran.setdefault(key, {}).setdefault(record["job"], []).extend(record["seeds"])
     for study, planned in plan.items():
-        for environment, algorithm in planned["cells"]:
+        for cell in planned["cells"]:
+            environment, algorithm, seeds = cell["environment"], cell["algorithm"], sorted(cell["seeds"])
             jobs = ran.pop((study, environment, algorithm), {})
             for job in ("training", "evaluation"):
-                if sorted(jobs.get(job, [])) != sorted(planned["seeds"]):
+                if sorted(jobs.get(job, [])) != seeds:
                     desk.missing.append(
                         f"{study}/{environment}/{algorithm}: the {job} jobs recorded seeds "
-                        f"{sorted(jobs.get(job, []))}, the study has {sorted(planned['seeds'])}"
+                        f"{sorted(jobs.get(job, []))}, the study has {seeds}"
                     )
     desk.missing += [f"{'/'.join(key)} ran, but {desk.name(evidence.seeds)} has no such cell" for key in ran]
     if not plan:

@@ -15,6 +15,7 @@ from seedbed.reporting.formatting import (
     MINUS,
     NO_BREAK,
     finite,
+    general,
     listed,
     number,
     one_line,
@@ -35,9 +36,11 @@ def limitations(results: StudyResults) -> list[Claim]:
     found = [
         *_few_seeds(results),
         *_missing_runs(results),
+        *_budgets(results),
         *_environments(results),
         *(claim for environment in results.study.environments for claim in _tests(results, environment)),
         *(claim for environment in results.study.environments for claim in _censoring(results, environment)),
+        *(claim for environment in results.study.environments for claim in _partial(results, environment)),
         *_code(results.runs),
     ]
     prefix = f"{results.study.name}/limitation"
@@ -45,24 +48,34 @@ def limitations(results: StudyResults) -> list[Claim]:
 
 
 def _few_seeds(results: StudyResults) -> Iterator[Claim]:
-    count = len(results.study.seeds)
-    source = Source(f"{results.study.name}/study.json", {"key": "study/seeds"})
-    if count == 1:
-        yield _claim(
-            "There is one training seed: no spread between seeds is known and nothing could be tested.",
-            source,
-        )
-    elif count < 10:
-        yield _claim(
-            f"There are {several(count, 'training seed')}: standard deviations and tests rest on few runs.",
-            source,
-        )
+    study, titles = results.study, titles_of(results)
+    for key, count, where in (
+        ("study/seeds", len(study.seeds), ""),
+        *(
+            (f"study/environments/{label}/seeds", len(entry.seeds), f" in {titles[label]}")
+            for label, entry in study.environments.items()
+            if entry.seeds
+        ),
+    ):
+        source = Source(f"{study.name}/study.json", {"key": key})
+        if count == 1:
+            yield _claim(
+                f"There is one training seed{where}: no spread between seeds is known and nothing could be "
+                "tested.",
+                source,
+            )
+        elif count < 10:
+            yield _claim(
+                f"There are {several(count, 'training seed')}{where}: standard deviations and tests rest on "
+                "few runs.",
+                source,
+            )
 
 
 def _missing_runs(results: StudyResults) -> Iterator[Claim]:
-    expected = set(results.study.seeds)
     titles = titles_of(results)
     for environment in results.study.environments:
+        expected = set(results.study.seeds_in(environment))
         for label in results.algorithms(environment):
             rows = results.scores
             rows = rows[(rows.environment == environment) & (rows.algorithm == label)]
@@ -79,6 +92,20 @@ def _missing_runs(results: StudyResults) -> Iterator[Claim]:
             f"{titles[label]} in {titles[environment]} has no value of the primary metric for "
             f"{several(part.seed.nunique(), 'seed')}: {one_line(status)}."
         )
+
+
+def _budgets(results: StudyResults) -> Iterator[Claim]:
+    titles, entries = titles_of(results), results.study.algorithms
+    budgets = {label: entry.budget for label, entry in entries.items() if entry.role == "learner"}
+    if len(set(budgets.values())) < 2:
+        return
+    file = f"{results.study.name}/study.json"
+    yield _claim(
+        "Learners were not trained for equally many environment steps: "
+        + listed([f"{titles[label]} for {general(budget)}" for label, budget in budgets.items()])
+        + ".",
+        *(Source(file, {"key": f"study/algorithms/{label}/budget"}) for label in budgets),
+    )
 
 
 def _environments(results: StudyResults) -> Iterator[Claim]:
@@ -159,6 +186,34 @@ def _censoring(results: StudyResults, environment: str) -> Iterator[Claim]:
             f"In {titles[environment]}, {in_sentence(metric.title)} is censored: on average over seeds, "
             f"the event does not happen in {listed(parts)} of the episodes.",
             *sources,
+        )
+
+
+def _partial(results: StudyResults, environment: str) -> Iterator[Claim]:
+    """Compared metrics that leave out episodes, such as times of the successful ones."""
+    titles, scores = titles_of(results), results.scores
+    total = results.study.evaluation.test.episodes
+    shares: dict[str, tuple[list[str], list[Source]]] = {}
+    for name in results.main_metrics(environment):
+        metric, parts, sources = results.metrics[name], [], []
+        for label in results.tested(environment) if metric.better != "none" else ():
+            row = results.summary_row(environment, label, name)
+            chosen = (scores.environment == environment) & (scores.algorithm == label)
+            chosen &= (scores.metric == name) & (scores.policy_mode == results.mode(environment, label))
+            chosen &= scores.status == "ok"
+            share = scores.loc[chosen, "episodes"].mean() / total
+            if row is not None and row["n"] > 0 and share < 1:
+                parts.append(f"{number(100 * share, 1)}{NO_BREAK}% for {titles[label]}")
+                sources.append(summary_source(results, row, ("n",)))
+        if parts:
+            named, behind = shares.setdefault(listed(parts), ([], []))
+            named.append(in_sentence(metric.title.split(",")[0]))
+            behind += sources
+    for words, (named, behind) in shares.items():
+        yield _claim(
+            f"In {titles[environment]}, only a part of the test episodes enters {listed(named)} (on average "
+            f"over seeds {words}), so algorithms are compared on different episodes there.",
+            *behind,
         )
 
 

@@ -1,6 +1,7 @@
 """The methods of a study, from its resolved document: what ran, with which settings, what was declared."""
 
 import importlib
+import inspect
 import json
 import re
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from seedbed.artifacts import SeedbedError
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, load, location
-from seedbed.reporting.formatting import NO_BREAK, Markdown, general, listed, one_line
+from seedbed.reporting.formatting import NO_BREAK, Markdown, general, listed, one_line, several
 from seedbed.reporting.layout import Cell, Row, Table
 from seedbed.reporting.study_results import ROLES, StudyResults
 from seedbed.reporting.trace import Register, Source
@@ -82,9 +83,13 @@ def setting(value: Any) -> str:
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """``preset = default, horizon = 140``."""
-    pairs = (f"{name}{NO_BREAK}={NO_BREAK}{setting(value)}" for name, value in arguments.items())
-    return ", ".join(pairs)
+    """``preset = default, horizon = 140``; of a text of several lines only how many."""
+
+    def text(value: Any) -> str:
+        lines = value.strip().count("\n") + 1 if isinstance(value, str) else 1
+        return setting(value) if lines == 1 else f"a text of {several(lines, 'line')}"
+
+    return ", ".join(f"{name}{NO_BREAK}={NO_BREAK}{text(value)}" for name, value in arguments.items())
 
 
 def about(name: str, registry: Mapping[str, str], kind: str) -> str:
@@ -101,6 +106,16 @@ def about(name: str, registry: Mapping[str, str], kind: str) -> str:
     own = one_line((made.__doc__ or "").replace("``", ""))
     text = own if own and not own.startswith("Hyper-parameters") else one_line(module.__doc__ or "")
     return re.split(r"(?<!\bal)\.\s(?!\d)", text)[0].rstrip(".") + "." if text else ""
+
+
+def prose(name: str, registry: Mapping[str, str], kind: str) -> str:
+    """All that a class's documentation tells before it lists arguments; "" if it cannot be imported."""
+    try:
+        text = inspect.cleandoc(load(name, dict(registry), kind).__doc__ or "")
+    except (SeedbedError, ImportError):
+        return ""
+    told = re.split(r"^(?:\w+:$|[^\n]*\n-{3,}$)", text, maxsplit=1, flags=re.MULTILINE)[0]
+    return one_line(told.replace("``", ""))
 
 
 def descriptions(algorithm: str) -> dict[str, str]:
@@ -120,8 +135,10 @@ def environments_text(results: StudyResults) -> list[dict[str, Any]]:
             "label": label,
             "title": one_line(results.study.title_of(label)),
             "name": entry.environment,
-            "about": about(entry.environment, ENVIRONMENTS, "environment"),
-            "arguments": arguments_text(entry.arguments),
+            "about": prose(entry.environment, ENVIRONMENTS, "environment"),
+            "arguments": arguments_text(
+                results.resolved["environments"][label].get("arguments", entry.arguments)
+            ),
         }
         for label, entry in results.study.environments.items()
     ]

@@ -91,7 +91,8 @@ def secondary_table(results: StudyResults, environment: str, panel: int) -> Tabl
     compared = {row["metric"] for row in results.family(environment, "secondary")}
     tested = [in_sentence(results.metrics[name].title) for name in names if name in compared]
     caption = (
-        f"Further metrics in {_title(results, environment)}: mean, below it ± SD over {_seeds_of(results)}. "
+        f"Further metrics in {_title(results, environment)}: mean, below it ± SD over "
+        f"{_seeds_of(results, environment)}. "
         + (
             f"{_stars_caption(results, names)} Tested: {listed(tested)}; others not."
             if tested
@@ -129,7 +130,7 @@ def modes_table(results: StudyResults, environment: str) -> Table:
         name=f"modes_{environment}",
         caption=(
             f"Policies that can act in several modes, in {_title(results, environment)}: mean ± SD over "
-            f"{_seeds_of(results)}, below it median and quartiles. Tests use the mode "
+            f"{_seeds_of(results, environment)}, below it median and quartiles. Tests use the mode "
             f"{results.study.statistics.policy_mode}."
         ),
         header=header,
@@ -279,8 +280,8 @@ def _heading(metric: "Metric") -> str:
     return f"{metric.title}{unit}{arrow}"
 
 
-def _seeds_of(results: StudyResults) -> str:
-    return several(len(results.study.seeds), "training seed")
+def _seeds_of(results: StudyResults, environment: str) -> str:
+    return several(len(results.study.seeds_in(environment)), "training seed")
 
 
 def _stars_caption(results: StudyResults, names: Sequence[str]) -> str:

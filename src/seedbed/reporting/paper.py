@@ -8,7 +8,7 @@ from typing import Any
 from seedbed.artifacts import read_json, write_text
 from seedbed.reporting.claims import CORRECTIONS, Claim, claims, in_sentence, key_finding
 from seedbed.reporting.figure_list import figures_of
-from seedbed.reporting.formatting import Markdown, general, listed, markdown, one_line, plural
+from seedbed.reporting.formatting import Markdown, general, markdown, one_line, plural
 from seedbed.reporting.layout import Table, to_markdown
 from seedbed.reporting.limitations import limitations
 from seedbed.reporting.machines import checklist_table, machines_text
@@ -19,6 +19,7 @@ from seedbed.reporting.methods import (
     hyperparameter_tables,
 )
 from seedbed.reporting.metric_tables import panels
+from seedbed.reporting.off_policy_tables import behaviour_title, off_policy_claims
 from seedbed.reporting.study_results import StudyResults
 from seedbed.reporting.tables import study_tables
 from seedbed.reporting.trace import Register
@@ -118,11 +119,19 @@ class _Section:
             "environment_methods": self._environment_methods(),
             "algorithms": self._table(algorithms_table(self.results)),
             "single_seed": len(study.seeds) == 1,
+            "fewer_seeds": [
+                {"title": one_line(study.title_of(label)), "key": f"study/environments/{label}/seeds"}
+                for label, entry in study.environments.items()
+                if entry.seeds
+            ],
             "pilots": bool(study.pilot_seeds),
             "curve_episodes": _episodes(study.evaluation.curve.reset_seeds, "episodes"),
             "test_episodes": _episodes(study.evaluation.test.reset_seeds, "further episodes"),
             "primaries": [self._primary(label) for label in study.environments],
-            "secondaries": listed([in_sentence(self.results.metrics[name].title) for name in plan.secondary]),
+            "secondaries": "; ".join(
+                in_sentence(self.results.metrics[name].title) for name in plan.secondary
+            ),
+            "rates": "; ".join(in_sentence(m.title) for m in self.results.metrics.values() if m.rate),
             "baseline": one_line(study.title_of(plan.baseline)),
             "primary_correction": CORRECTIONS[plan.primary_correction],
             "draws": general(settings.draws),
@@ -131,6 +140,7 @@ class _Section:
             "environments": [self._environment(label) for label in study.environments],
             "figures": figures_of(study.name, self.figures, self.templates / "captions"),
             "limitations": [self._said(claim) for claim in limitations(self.results)],
+            "off_policy": self._off_policy() if study.off_policy else None,
             "cost": self._table(self.tables["cost"]),
             "hyperparameters": [self._table(table) for table in hyperparameter_tables(self.results)],
         }
@@ -164,6 +174,17 @@ class _Section:
             "description": one_line(metric.description),
         }
 
+    def _off_policy(self) -> dict[str, Any]:
+        return {
+            "environment": one_line(self.study.off_policy.environment.title or "an environment of its own"),
+            "behaviour": behaviour_title(self.results),
+            "data": self._table(self.tables["off_policy_data"]),
+            "estimates": self._table(self.tables["off_policy"]),
+            "data_id": Markdown(f"#tbl-{self.study.name}-off_policy_data"),
+            "estimates_id": Markdown(f"#tbl-{self.study.name}-off_policy"),
+            "claims": [self._said(claim) for claim in off_policy_claims(self.results)],
+        }
+
     def _environment_methods(self) -> list[dict[str, Any]]:
         entries = []
         for entry in environments_text(self.results):
@@ -181,6 +202,7 @@ class _Section:
                     "actions": self.declared(f"{key}/actions"),
                     "discrete": isinstance(sizes["actions"], int),
                     "horizon": self.declared(f"{key}/horizon"),
+                    "success": one_line(sizes.get("success", "")),
                     "content": [
                         (part.replace("_", " "), Markdown(digest))
                         for part, digest in sorted(sizes.get("content", {}).items())
@@ -205,6 +227,9 @@ class _Section:
             "pairs_id": Markdown(f"#tbl-{name}-pairs_{label}"),
             "claims": [self._said(claim) for claim in pairs],
             "secondary": Markdown("\n\n".join(self._table(tables[part]) for part in secondary)),
+            "efficiency": self._table(tables[f"efficiency_{label}"])
+            if f"efficiency_{label}" in tables
+            else "",
             "comparisons": self._table(tables[f"comparisons_{label}"]),
             "secondary_claims": [self._said(claim) for claim in claims(results, label, "secondary")],
             "modes": self._table(tables[f"modes_{label}"]),

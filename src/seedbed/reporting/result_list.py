@@ -1,7 +1,16 @@
 """All files that are made of a study before the report, listed from the study and never globbed."""
 
 from seedbed.figures.names import figure_names
-from seedbed.layout import EVALUATED, MEASURED, STATISTICS, STUDY, TRAINED, Blocks, block_files
+from seedbed.layout import (
+    EVALUATED,
+    MEASURED,
+    STATISTICS,
+    STUDY,
+    TRAINED,
+    Blocks,
+    block_files,
+    off_policy_files,
+)
 from seedbed.reporting.tables import table_names
 from seedbed.study import Study
 
@@ -27,6 +36,7 @@ def result_list(study: Study, divided: Blocks) -> list[str]:
     return [
         *block_files(study.name, divided, *TRAINED, *EVALUATED, *MEASURED),
         *(f"results/{study.name}/{name}" for name in own),
+        *off_policy_files(study),
         *figure_files(study),
         *table_files(study),
     ]

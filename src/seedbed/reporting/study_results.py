@@ -1,7 +1,7 @@
 """Everything the report reads of one study, and the few questions it asks of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,9 @@ class StudyResults:
         metrics: name -> title, unit, direction and decimals.
         settings: confidence, alpha, draws and seed of the statistics.
         scores, costs, summary, comparisons: the tables of those names.
+        efficiency: the table of sample efficiency.
         runs: run records of training, of the blocks in the cost table; none for imported runs.
+        off_policy: the tables "estimates", "overlap" and "coverage"; none without that section.
     """
 
     study: Study
@@ -42,7 +44,9 @@ class StudyResults:
     costs: "pd.DataFrame"
     summary: "pd.DataFrame"
     comparisons: "pd.DataFrame"
+    efficiency: "pd.DataFrame"
     runs: tuple[Mapping[str, Any], ...] = ()
+    off_policy: Mapping[str, "pd.DataFrame"] = field(default_factory=dict)
 
     def algorithms(self, environment: str) -> list[str]:
         """Labels of one environment's algorithms: learners, then the baseline, then references."""
@@ -128,6 +132,7 @@ def read_study_results(name: str, results: str | Path, settings: StatisticsSetti
     study = Study.model_validate(resolved["study"])
     costs = read_table(folder / "costs.parquet")
     blocks = costs[["environment", "algorithm", "block"]].drop_duplicates()
+    judged = ("estimates", "overlap", "coverage") if study.off_policy else ()
     runs = [folder / Path(*block) / "run.json" for block in blocks.itertuples(index=False)]
     return StudyResults(
         study=study,
@@ -138,5 +143,7 @@ def read_study_results(name: str, results: str | Path, settings: StatisticsSetti
         costs=costs,
         summary=read_table(folder / "statistics/summary.parquet"),
         comparisons=read_table(folder / "statistics/comparisons.parquet"),
+        efficiency=read_table(folder / "statistics/sample_efficiency.parquet"),
         runs=tuple(read_json(path) for path in runs if path.is_file()),
+        off_policy={name: read_table(folder / f"off_policy/{name}.parquet") for name in judged},
     )

@@ -6,8 +6,10 @@ from pathlib import Path
 from seedbed.artifacts import write_text
 from seedbed.reporting.comparison_tables import comparisons_table, pairs_table
 from seedbed.reporting.cost_table import cost_table
+from seedbed.reporting.efficiency_table import efficiency_table
 from seedbed.reporting.layout import Table, to_csv, to_latex, to_markdown
 from seedbed.reporting.metric_tables import main_table, modes_table, panels, secondary_table
+from seedbed.reporting.off_policy_tables import OFF_POLICY_TABLES, off_policy_data_table, off_policy_table
 from seedbed.reporting.study_results import StudyResults
 from seedbed.study import Study
 
@@ -23,7 +25,8 @@ def table_names(study: Study) -> list[str]:
             f"secondary_{environment}_{panel + 1}" for panel in range(1, len(panels(study, environment)))
         ]
         names += [f"modes_{environment}", f"comparisons_{environment}"]
-    return [*names, "cost"]
+        names += [f"efficiency_{environment}"] if study.statistics.sample_efficiency else []
+    return [*names, *(OFF_POLICY_TABLES if study.off_policy else ()), "cost"]
 
 
 def study_tables(results: StudyResults) -> dict[str, Table]:
@@ -39,6 +42,11 @@ def _tables(results: StudyResults) -> Iterator[Table]:
             yield secondary_table(results, environment, panel)
         yield modes_table(results, environment)
         yield comparisons_table(results, environment)
+        if results.study.statistics.sample_efficiency:
+            yield efficiency_table(results, environment)
+    if results.study.off_policy:
+        yield off_policy_data_table(results)
+        yield off_policy_table(results)
     yield cost_table(results)
 
 

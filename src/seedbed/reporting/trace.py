@@ -155,6 +155,10 @@ def _steps(source: Mapping[str, Any], results: Path) -> Iterator[Step]:
         for _, row in rows.iterrows():
             values = {**source["row"], **{name: row[name] for name in source["columns"]}}
             yield Step("statistic", source["table"], sha256(table), values)
+        data = table.with_name("behaviour.parquet")
+        if table.parent.name == "off_policy" and data.is_file():
+            file = data.relative_to(results).as_posix()
+            yield Step("behaviour data", file, sha256(data), {"episodes": read_table(data).episode.nunique()})
     for score in source["scores"]:
         yield from _score_steps(source["table"].split("/")[0], score, results)
 

@@ -5,11 +5,13 @@ carried beyond its last evaluation, so the number of seeds n may differ along th
 """
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 
 from seedbed.statistics.intervals import check_confidence, mean_t_interval
+from seedbed.statistics.rates import rate_interval
 
 CURVE_COLUMNS = {
     "environment": "string",
@@ -50,16 +52,18 @@ def on_grid(steps, values, grid) -> np.ndarray:
     return np.where(exact, values[right], np.where(inside, between, math.nan))
 
 
-def band(curve_scores: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Mean over seeds with a pointwise t interval, on all steps at which a seed of the cell was evaluated.
+def band(curve_scores: pd.DataFrame, confidence: float = 0.95, rates: Collection[str] = ()) -> pd.DataFrame:
+    """Mean over seeds with a pointwise interval, on all steps at which a seed of the cell was evaluated.
 
     Args:
         curve_scores: score table with a column ``steps``; a value that is missing stays missing.
         confidence: level of the intervals.
+        rates: metrics that are shares of episodes, with intervals of ``rates.rate_interval``, which stay in
+            [0, 1]; others have t intervals.
 
     Returns:
         Table of CURVE_COLUMNS; n is the number of seeds at a point; the mean is NaN where n is 0, the bounds
-        where n is below 2 or the seeds do not differ.
+        where n is below 2 or, but for rates, the seeds do not differ.
 
     Raises:
         ValueError: a seed has two values at one point.
@@ -67,24 +71,29 @@ def band(curve_scores: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     check_confidence(confidence)
     rows = []
     for key, cell in curve_scores.groupby(_CELL, sort=True):
-        grid, matrix = _matrix(cell)
-        for step, column in zip(grid, matrix.T, strict=True):
-            there = column[~np.isnan(column)]
-            interval = mean_t_interval(there, confidence)
-            rows.append((*key, step, there.size, interval.estimate, interval.low, interval.high))
+        grid, matrix = _matrix(cell, "value")
+        episodes = _matrix(cell, "episodes")[1]
+        for step, column, counts in zip(grid, matrix.T, episodes.T, strict=True):
+            there = ~np.isnan(column)
+            if key[-1] in rates:
+                interval = rate_interval(column[there], counts[there], confidence)
+            else:
+                interval = mean_t_interval(column[there], confidence)
+            rows.append((*key, step, there.sum(), interval.estimate, interval.low, interval.high))
     return pd.DataFrame(rows, columns=list(CURVE_COLUMNS)).astype(CURVE_COLUMNS)
 
 
-def _matrix(cell: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The union of the seeds' steps [g], and each seed's curve there [seeds, g]."""
+def _matrix(cell: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """The union of the seeds' steps [g], and each seed's curve of a column there [seeds, g]."""
     grid = np.unique(cell["steps"].to_numpy())
-    return grid, np.array([on_grid(*_curve(part), grid) for _, part in cell.groupby("seed", sort=True)])
+    parts = [part for _, part in cell.groupby("seed", sort=True)]
+    return grid, np.array([on_grid(*_curve(part, column), grid) for part in parts])
 
 
-def _curve(part: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _curve(part: pd.DataFrame, column: str = "value") -> tuple[np.ndarray, np.ndarray]:
     """Steps and values of one seed, in order."""
     order = np.argsort(part["steps"].to_numpy(), kind="stable")
-    values = part["value"].where(part["status"] == "ok").to_numpy(float)
+    values = part[column].where(part["status"] == "ok").to_numpy(float)
     return part["steps"].to_numpy()[order], values[order]
 
 

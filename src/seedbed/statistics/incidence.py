@@ -4,12 +4,11 @@ Quitting competes with success: who has quit never succeeds. An episode cut by i
 so at the horizon a curve ends at the share of all episodes that succeed.
 """
 
-import math
-
 import numpy as np
 import pandas as pd
 
-from seedbed.statistics.intervals import check_confidence, mean_t_interval
+from seedbed.statistics.intervals import check_confidence
+from seedbed.statistics.rates import rate_interval
 from seedbed.statistics.survival import CENSORED, COMPETING, EVENT, cumulative_incidence
 
 INCIDENCE_COLUMNS = {
@@ -37,11 +36,11 @@ def incidence_table(
         episodes: episode table of all seeds; success counts at its last step, quitting is an end that is
             neither success nor the step limit.
         horizon: largest step limit of any episode.
-        confidence: level of the pointwise t intervals over seeds, clipped to [0, 1].
+        confidence: level of the pointwise intervals over seeds; see ``rates.rate_interval``.
 
     Returns:
-        Table of INCIDENCE_COLUMNS; n is the number of seeds; bounds are NaN for one seed or where the
-        seeds do not differ. Where nobody succeeds the curve is 0 throughout and ``note`` says so.
+        Table of INCIDENCE_COLUMNS; n is the number of seeds; bounds are NaN for one seed.
+        Where nobody succeeds the curve is 0 throughout and ``note`` says so.
 
     Raises:
         ValueError: an episode is longer than the horizon.
@@ -53,13 +52,13 @@ def incidence_table(
     grid, rows = np.arange(horizon + 1), []
     for mode, group in episodes.groupby("policy_mode", sort=True):
         parts = [part for _, part in group.groupby("seed", sort=True)]
+        counts = np.array([len(part) for part in parts])
         success = np.array([seed_incidence(part, grid, "success") for part in parts])
         quitting = np.array([seed_incidence(part, grid, "quit") for part in parts])
         note = "" if success.any() else NOBODY
         for t, reached, left in zip(grid, success.T, quitting.T, strict=True):
-            mean = mean_t_interval(reached, confidence)
-            low, high = (math.nan if math.isnan(b) else min(max(b, 0.0), 1.0) for b in (mean.low, mean.high))
-            estimates = (reached.size, mean.estimate, low, high, float(left.mean()))
+            mean = rate_interval(np.clip(reached, 0, 1), counts, confidence)  # products round beyond 1
+            estimates = (reached.size, mean.estimate, mean.low, mean.high, float(left.mean()))
             rows.append((environment, algorithm, mode, t, *estimates, note))
     return pd.DataFrame(rows, columns=list(INCIDENCE_COLUMNS)).astype(INCIDENCE_COLUMNS)
 

@@ -88,9 +88,13 @@ def sd_interval(x, confidence: float = 0.95) -> Interval:
     return Interval(sd, low, high, x.size)
 
 
-def wilson_bounds(share: float, n: float, confidence: float) -> tuple[float, float]:
-    """Wilson (1927) score bounds of a share seen in n > 0 trials; n may be an effective, real size."""
-    z2 = float(special.ndtri(0.5 + confidence / 2)) ** 2
+def wilson_bounds(share: float, n: float, confidence: float, df: float | None = None) -> tuple[float, float]:
+    """Wilson (1927) score bounds of a share seen in n > 0 trials; n may be an effective, real size.
+
+    df: degrees of freedom behind n where it is estimated; the quantile is then that of t, not of the normal.
+    """
+    tail = 0.5 + confidence / 2
+    z2 = float(special.ndtri(tail) if df is None else special.stdtrit(df, tail)) ** 2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     low = 0.0 if share == 0 else max(0.0, centre - half)  # exactly 0 and 1: not a rounding below or above

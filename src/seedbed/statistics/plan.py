@@ -15,6 +15,11 @@ def in_declared_mode(table: pd.DataFrame, policy_mode: str) -> pd.DataFrame:
     return table[(modes == 1) | (table["policy_mode"] == policy_mode)]
 
 
+def rates_of(metrics: Mapping[str, Metric]) -> frozenset[str]:
+    """Names of the metrics that are shares of episodes; their intervals are those of ``statistics.rates``."""
+    return frozenset(name for name, metric in metrics.items() if metric.rate)
+
+
 def families(study: Study, environment: str, metrics: Mapping[str, Metric]) -> list[Family]:
     """The families of comparisons in one environment, as declared before any data were seen.
 
@@ -51,6 +56,7 @@ def comparisons(
                 settings.alpha,
                 settings.seed,
                 settings.draws,
+                rates_of(metrics),
             )
             for environment in study.environments
         ],

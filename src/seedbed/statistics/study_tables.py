@@ -11,14 +11,14 @@ else is compared (its corrected p does: that is what a family is).
 import hashlib
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from seedbed.statistics.effects import effect_label, hedges_g_z, paired_effect, probability_of_improvement
-from seedbed.statistics.intervals import check_confidence, mean_t_interval, sd_interval
+from seedbed.statistics.intervals import Interval, check_confidence, mean_t_interval, sd_interval
 from seedbed.statistics.multiplicity import adjust
 from seedbed.statistics.paired import (
     paired_differences,
@@ -28,6 +28,7 @@ from seedbed.statistics.paired import (
     smallest_attainable_p,
     wilcoxon_signed_rank,
 )
+from seedbed.statistics.rates import rate_difference_interval, rate_interval
 
 SCORE_COLUMNS = (
     "study",
@@ -140,23 +141,30 @@ def _words(*parts: str) -> str:
     return "; ".join(dict.fromkeys(filter(None, parts)))
 
 
-def summarise(scores: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+def summarise(scores: pd.DataFrame, confidence: float = 0.95, rates: Collection[str] = ()) -> pd.DataFrame:
     """One row per (environment, algorithm, policy_mode, metric), columns SUMMARY_COLUMNS.
 
-    mean with its t interval (low, high); sd with ddof 1 and its chi-square interval; quartiles by linear
-    interpolation; cv = sd / mean, NaN unless the mean is positive and its interval excludes 0. n counts the
-    values used, missing the others. ValueError: columns lacking, several studies, a seed twice.
+    mean with its t interval (low, high), or that of ``rates.rate_interval`` for the metrics in `rates`; sd
+    with ddof 1 and its chi-square interval; quartiles by linear interpolation; cv = sd / mean, NaN
+    unless the mean is positive and its interval excludes 0. n counts the values used, missing the others.
+    ValueError: columns lacking, several studies, a seed twice.
     """
     check_confidence(confidence)
     rows = []
     for key, cell in _checked(scores).groupby(_SUMMARY_KEY, sort=True):
-        values = cell["value"].dropna().to_numpy()
-        rows.append((*key, *_summary(values, len(cell) - values.size, _missing_note(cell), confidence)))
+        there = cell.dropna(subset="value")
+        values, episodes = there["value"].to_numpy(), there["episodes"].to_numpy()
+        if key[-1] in rates:
+            mean = rate_interval(values, episodes, confidence)
+        else:
+            mean = mean_t_interval(values, confidence)
+        missing = len(cell) - values.size
+        rows.append((*key, *_summary(values, mean, missing, _missing_note(cell), confidence)))
     return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
 
-def _summary(values: np.ndarray, missing: int, note: str, confidence: float) -> tuple:
-    mean, sd = mean_t_interval(values, confidence), sd_interval(values, confidence)
+def _summary(values: np.ndarray, mean: Interval, missing: int, note: str, confidence: float) -> tuple:
+    sd = sd_interval(values, confidence)
     nan = math.nan
     minimum, q25, median, q75, maximum = (
         (float(q) for q in np.quantile(values, (0, 0.25, 0.5, 0.75, 1))) if values.size else (nan,) * 5
@@ -175,12 +183,14 @@ def compare(
     alpha: float = 0.05,
     seed: int = 0,
     draws: int = 10_000,
+    rates: Collection[str] = (),
 ) -> pd.DataFrame:
     """One row per (environment, family, metric, pair), columns COMPARISON_COLUMNS; a minus b, paired by seed.
 
     p: sign flip (exact to 16 seeds, `draws` patterns beyond); p_corrected: within (environment, family), over
     the tests that could be made; smallest_p: the smallest p that n seeds can give. difference_low, _high:
-    paired t. Effects have bootstrap intervals over the seeds (`draws` resamples). effect_label is d_av on
+    paired t, or ``rates.rate_difference_interval`` for the metrics in `rates`. Effects have bootstrap
+    intervals over the seeds (`draws` resamples). effect_label is d_av on
     Cohen's scale; probability_of_improvement is of a being the better one, by better_is. decision:
     "a better", "b better", "undecided" or "not testable", from p_corrected <= alpha and the sign of the
     difference.
@@ -209,6 +219,7 @@ def compare(
                 continue
             group = [
                 _comparison(cells, study, environment, metric, pair, family, confidence, seed, draws)
+                | _rate_difference(cells, environment, metric, pair, confidence, rates)
                 for metric in family.metrics
                 for pair in family.pairs
             ]
@@ -260,6 +271,20 @@ def _comparison(cells, study, environment, metric, pair, family, confidence, see
         row["probability_of_improvement"] = 1 - row["probability_of_improvement"]
     row["note"] = _words(row["note"], *lost)
     return row
+
+
+def _rate_difference(cells, environment, metric, pair, confidence, rates) -> dict:
+    """Bounds of a difference of rates over the common seeds; nothing for other metrics or one seed."""
+    sides = [cells.get((environment, name, metric)) for name in pair]
+    if metric not in rates or any(side is None for side in sides):
+        return {}
+    x, y = (side.dropna(subset="value").set_index("seed") for side in sides)
+    common = x.index.intersection(y.index).sort_values()
+    if len(common) < 2:
+        return {}
+    columns = [side.loc[common, name].to_numpy(float) for name in ("value", "episodes") for side in (x, y)]
+    interval = rate_difference_interval(*columns, confidence)
+    return {"difference_low": interval.low, "difference_high": interval.high}
 
 
 def _paired_statistics(x, y, stream, confidence, draws) -> dict:

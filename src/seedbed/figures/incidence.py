@@ -1,4 +1,6 @@
-"""Cumulative incidence of mastery, and of quitting, over the steps of an episode."""
+"""Cumulative incidence of success, and of quitting, over the steps of an episode."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -7,11 +9,32 @@ from matplotlib.figure import Figure
 
 from seedbed.figures import layout
 from seedbed.figures.style import WIDTH, Mark, marks, new_figure, style
-from seedbed.figures.tables import Tables, algorithms_in_order, rows_of
+from seedbed.figures.tables import Tables, algorithms_in_order, kinds_of_interval, rows_of
 from seedbed.study import Study
 
 _LABEL_WIDTH = 1.45
-_PANELS = (("incidence", "mastered"), ("quit", "quit"))
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What success is called."""
+
+    panels: tuple[tuple[str, str], ...]
+    """Column of the incidence table, and what an episode has done."""
+    nobody: str
+    remark: str
+
+
+_MASTERY = _Words(
+    (("incidence", "mastered"), ("quit", "quit")),
+    "no episode reached mastery",
+    "Both shares count all episodes: who quits never masters.",
+)
+_GOAL = _Words(
+    (("incidence", "at the goal"),),
+    "no episode reached the goal",
+    "The share counts all episodes, those that the step limit cuts as well.",
+)
 
 
 def mastery_incidence(tables: Tables, study: Study) -> Figure:
@@ -19,26 +42,38 @@ def mastery_incidence(tables: Tables, study: Study) -> Figure:
 
     Quitting competes with mastery, so both shares count all episodes.
     """
+    return _incidence(tables, study, _MASTERY)
+
+
+def success_incidence(tables: Tables, study: Study) -> Figure:
+    """One panel per environment: share of episodes that have reached the goal by each step.
+
+    An episode without success is censored at the step limit, so the share counts all episodes.
+    """
+    return _incidence(tables, study, _GOAL)
+
+
+def _incidence(tables: Tables, study: Study, words: _Words) -> Figure:
     with style():
         names = {label: layout.name(study.title_of(label), _LABEL_WIDTH) for label in study.algorithms}
         left, right = 0.62, layout.gutter(list(names.values()))
         width = WIDTH - left - right
         height = max(1.9, layout.labels_height(list(names.values())))
-        note = layout.wrap(_note(tables, study), WIDTH - 0.2, layout.NOTE_SIZE)
+        note = layout.wrap(_note(tables, study, words), layout.NOTE_WIDTH, layout.NOTE_SIZE)
         heads = {e: layout.title_height(study.title_of(e), WIDTH - 0.2) for e in study.environments}
         step = height + 0.30
-        total = sum(heads[e] + 2 * step + 0.32 for e in study.environments)
+        total = sum(heads[e] + len(words.panels) * step + 0.32 for e in study.environments)
         figure, top = new_figure(total + layout.text_height(note, layout.NOTE_SIZE) + 0.18), 0.06
         for environment in study.environments:
             text = layout.wrap(study.title_of(environment), WIDTH - 0.2, 9, "bold")
             layout.write(figure, 0.1, top, text, 9, weight="bold")
             top += heads[environment]
             rows = rows_of(tables.incidence, study, environment)
-            for column, verb in _PANELS:
+            for column, verb in words.panels:
                 axes = layout.panel(figure, left, top + 0.05, width, height)
                 axes.set_ylabel(f"share of episodes {verb}")
-                _draw(axes, rows, study, environment, column, names)
-                if column == _PANELS[-1][0] and len(rows):
+                _draw(axes, rows, study, environment, column, names, words)
+                if column == words.panels[-1][0] and len(rows):
                     axes.set_xlabel("step within the episode")
                 top += step
             top += 0.32
@@ -46,7 +81,15 @@ def mastery_incidence(tables: Tables, study: Study) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, rows: pd.DataFrame, study: Study, environment: str, column: str, names: dict) -> None:
+def _draw(
+    axes: Axes,
+    rows: pd.DataFrame,
+    study: Study,
+    environment: str,
+    column: str,
+    names: dict,
+    words: _Words,
+) -> None:
     if not len(rows):
         layout.say(axes, "no episodes")
         return
@@ -60,9 +103,8 @@ def _draw(axes: Axes, rows: pd.DataFrame, study: Study, environment: str, column
     axes.set_xlim(0, rows["t"].max())
     axes.set_ylim(0, 1.0 if column == "incidence" else float(np.clip(1.1 * rows[column].max(), 0.2, 1.0)))
     if column == "incidence" and not rows["incidence"].any():
-        axes.text(
-            0.5, 0.5, "no episode reached mastery", ha="center", transform=axes.transAxes, color="0.3", size=8
-        )
+        place = {"ha": "center", "transform": axes.transAxes}
+        axes.text(0.5, 0.5, words.nobody, color="0.3", size=8, **place)
     layout.label_lines(axes, labels)
 
 
@@ -85,18 +127,20 @@ def _draw_curve(axes: Axes, curve: pd.DataFrame, column: str, mark: Mark, number
     if column == "incidence" and mark.tested:
         known = np.isfinite(low)
         axes.fill_between(
-            t, low, high, where=known, step="post", color=mark.colour, alpha=0.15, lw=0, zorder=1
+            t, low, high, where=known, step="post", color=mark.colour, alpha=0.12, lw=0, zorder=1
         )
+        for bound in (low, high):
+            axes.plot(t, bound, drawstyle="steps-post", color=mark.colour, lw=0.4, alpha=0.7, zorder=1)
 
 
-def _note(tables: Tables, study: Study) -> str:
-    text = "Both shares count all episodes: who quits never masters. "
+def _note(tables: Tables, study: Study, words: _Words) -> str:
     rows = tables.incidence[tables.incidence["environment"].isin(list(study.environments))]
     n = rows["n"].max() if len(rows) else 0
     if n == 1:
-        return text + "One training seed: no band can be given."
+        return words.remark + " One training seed: no band can be given."
     if n > 1:
-        text += (
-            f"Bands (learners, baseline): pointwise {tables.percent} t intervals over n = {n} training seeds."
+        return (
+            f"{words.remark} Bands (learners, baseline): pointwise {tables.percent} "
+            f"{kinds_of_interval({True})} over n = {n} training seeds."
         )
-    return text
+    return words.remark

@@ -1,0 +1,1 @@
+"""A policy from anywhere, evaluated once, outside a study: what ``seedbed evaluate`` does."""
