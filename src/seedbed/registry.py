@@ -37,6 +37,7 @@ METRICS = {
     "episodes": "seedbed.metrics.episodes:METRICS",
     "interview": "seedbed.metrics.interview:METRICS",
     "goal": "seedbed.metrics.goal:METRICS",
+    "model": "seedbed.metrics.world_model:METRICS",
 }
 
 

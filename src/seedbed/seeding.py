@@ -41,6 +41,8 @@ class Purpose(IntEnum):
     BEHAVIOUR_ACTIONS = 15
     MODEL = 16
     """Bootstrap samples, batches and roll-outs of a learned model."""
+    FORECAST = 17
+    """Episodes that a learned model imagines beside those of an evaluation."""
 
 
 ACTIONS_OF = {

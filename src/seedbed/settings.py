@@ -67,6 +67,7 @@ def evaluation_settings(
     return _cell(study, environment, algorithm, block, seeds) | {
         "episodes": test.reset_seeds or test.episodes,
         "lanes": study.evaluation.lanes,
+        "forecast": study.evaluation.forecast and study.evaluation.forecast.model_dump(),
     }
 
 

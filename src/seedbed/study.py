@@ -149,12 +149,25 @@ class Curve(Episodes):
     every: Count = Field(description="Environment steps per seed between two points.")
 
 
+class Forecast(_Model):
+    """What learned models foretell of the test episodes; see ``algorithms.forecasts``."""
+
+    horizon: Count = Field(10, description="Steps that are foretold at once.")
+    episodes: Count = Field(
+        20, description="So many first test episodes are imagined to their end, per seed."
+    )
+    particles: Count = Field(10, description="Imagined episodes for each of them.")
+
+
 class EvaluationPlan(_Model):
     """How policies are evaluated."""
 
     curve: Curve
     test: Episodes
     lanes: Count = Field(40, description="Episodes side by side per seed; changes speed, never a result.")
+    forecast: Forecast | None = Field(
+        None, description="How policies with a model of the environment are held against what happens."
+    )
 
 
 class SampleEfficiency(_Model):
