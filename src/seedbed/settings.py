@@ -27,6 +27,7 @@ def training_settings(
     files = {"files": read} if read else {}
     points = {
         "every": curve.every,
+        "at": curve.at,
         "episodes": curve.reset_seeds or curve.episodes,
         "lanes": study.evaluation.lanes,
     }

@@ -147,6 +147,7 @@ class Curve(Episodes):
     """Learning curves: a separate evaluation while training."""
 
     every: Count = Field(description="Environment steps per seed between two points.")
+    at: list[Count] = Field([], description="Further points, in environment steps.")
 
 
 class Forecast(_Model):

@@ -32,11 +32,13 @@ class CurvePlan:
         every: environment steps per seed between two points; the first is at 0, the last at the budget.
         episodes: number of episodes per seed and point, or plain reset seeds; the same at every point.
         lanes: episodes side by side per seed.
+        at: further points.
     """
 
     every: int
     episodes: int | Sequence[int]
     lanes: int
+    at: Sequence[int] = ()
 
 
 class CurveRecorder:
@@ -111,7 +113,8 @@ class CurveRecorder:
     def evaluate(self, steps: int, policy: "Policy") -> None:
         """Evaluate the policy in each of its modes on the curve's episodes."""
         plan = self._plan
-        following = min((steps // plan.every + 1) * plan.every, self._budget)
+        later = [point for point in plan.at if point > steps]
+        following = min((steps // plan.every + 1) * plan.every, *later, self._budget)
         self._next = following if following > steps else math.inf
         with self._phase("evaluation"):
             for mode in policy.modes:

@@ -1,4 +1,4 @@
-"""Forecasts: a perfect model foretells what happens, one that predicts no change is exactly as good as that."""
+"""Forecasts: a perfect model foretells what happens; one of no change is exactly as good as that."""
 
 from types import SimpleNamespace
 
