@@ -267,8 +267,7 @@ def test_what_was_learned_and_computed_is_recorded(trained):
     assert run.policy.model_calls == 2 * 3 * 16 * 2 == settings.model_calls
     names = {"model_loss", "validation_loss", "validation_error", "disagreement", "value_fit", "model_calls"}
     assert set(run.diagnostics.name) == names
-    calls = run.diagnostics.query("name == 'model_calls' and seed == 7").value.tolist()
-    assert calls == [0]  # one fit, at 100 steps
+    assert run.model_calls == 3 * 30 * settings.model_calls  # three seeds; the model came after 100 steps
     assert run.policy.in_mode("greedy") is run.policy
     with pytest.raises(ValueError, match="greedy"):
         run.policy.in_mode("sampled")

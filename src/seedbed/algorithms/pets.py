@@ -22,6 +22,8 @@ from seedbed.algorithms.terminal_value import TerminalValue
 from seedbed.environments.lanes import Lanes
 from seedbed.seeding import BlockStreams, Purpose
 
+STEPS_BETWEEN_COUNTS = 1000
+
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class PETS:
@@ -90,7 +92,9 @@ class PETS:
                 if self.terminal_value:
                     *value, diagnostics["value_fit"] = worth.fit(ensemble)
                 policy = PETSPolicy(seeds, spec, knowledge, asdict(self.planner), model, value)
-                recorder.log(steps, **diagnostics, model_calls=np.full(len(seeds), calls))
+                recorder.log(steps, **diagnostics)
+            if steps == budget or steps % STEPS_BETWEEN_COUNTS == 0:
+                recorder.log(steps, model_calls=np.full(len(seeds), calls))
             if recorder.due(steps):
                 recorder.evaluate(steps, policy)
         return policy
