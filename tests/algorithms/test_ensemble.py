@@ -132,6 +132,16 @@ def test_an_entry_that_never_moves_is_no_trouble():
     assert np.isfinite(ensemble.diagnostics["validation_error"]).all()
 
 
+def test_a_few_steps_are_enough_to_begin_with():
+    ensemble = Ensemble(EnsembleSettings(**SMALL, rounds=1, batches=5), spec_of(), None, [1], 1, 100)
+    for observation, action, step in linear_steps(5):
+        ensemble.add(observation, action, step)
+    before = ensemble._learner.parameters.clone()
+    model = ensemble.fit()  # nothing is held out yet
+    assert torch.isfinite(model.parameters).all()
+    assert not torch.equal(ensemble._learner.parameters, before)
+
+
 def test_elites_are_the_members_of_lowest_validation_loss_and_never_get_worse():
     ensemble, _ = fitted(300, settings={"rounds": 1, "batches": 20})
     data = ensemble._standardised()

@@ -149,7 +149,8 @@ class Ensemble:
         self._copies = np.zeros((*shape, settings.members), np.uint8)
         self._added = 0
         self.diagnostics: dict[str, np.ndarray] = {}
-        """Of the last fit, [S]."""
+        """Of the last fit, [S]: losses, squared error over that of predicting no change, standard deviation of
+        the members' means in units of a number's mean squared change; averaged over numbers and steps."""
 
     @property
     def slots(self) -> int:
@@ -198,7 +199,7 @@ class Ensemble:
                 limits = LIMIT_WEIGHT * ((high - low) * self._real).sum((1, 2))
                 learner.step((error.mean(1) + limits).sum())
             losses = self._validate(data, learner.parameters)
-            improved = losses < lowest
+            improved = (losses < lowest) | (len(data.held_out) == 0)
             lowest = torch.where(improved, losses, lowest)
             best = torch.where(improved[:, None], learner.parameters, best)
         with torch.no_grad():
@@ -299,9 +300,10 @@ class Ensemble:
         mean, target = (x.view(shape)[:, :, :rows, :count].double().numpy() for x in (mean, target))
         together = mean.mean(1)
         unchanged = np.square(target[:, 0]).mean(1)
-        ratio = np.square(together - target[:, 0]).mean(1) / np.where(unchanged > 0, unchanged, np.nan)
+        moves = unchanged > 0
+        ratio = np.square(together - target[:, 0]).mean(1) / np.where(moves, unchanged, 1.0)
         self.diagnostics |= {
             "validation_loss": validation.mean(1).numpy(),
-            "validation_error": np.nanmean(ratio, -1),
+            "validation_error": (ratio * moves).sum(-1) / np.maximum(moves.sum(-1), 1),
             "disagreement": mean.std(1, ddof=1).mean((1, 2)),
         }

@@ -20,7 +20,7 @@ class PETSPolicy:
     """Plans for each lane alone, so that bits depend on neither lanes nor seeds; see ``Policy``.
 
     Its memory is the plan of each lane, logits [S, L, H, choices]. Before there is a model it acts at random.
-    One uniform per decision seeds all that the decision draws.
+    The first of its two uniforms seeds all that a decision draws; a random action takes both.
 
     Args:
         seeds: training seeds of the rows, [S].
