@@ -149,8 +149,8 @@ class Ensemble:
         self._copies = np.zeros((*shape, settings.members), np.uint8)
         self._added = 0
         self.diagnostics: dict[str, np.ndarray] = {}
-        """Of the last fit, [S]: losses, squared error over that of predicting no change, standard deviation of
-        the members' means in units of a number's mean squared change; averaged over numbers and steps."""
+        """Of the last fit, [S]: losses, squared error over that of predicting no change, and standard
+        deviation of the members' means in units of a number's usual change, averaged over numbers."""
 
     @property
     def slots(self) -> int:
@@ -268,15 +268,14 @@ class Ensemble:
     @torch.inference_mode()
     def _validate(self, data: "_Data", parameters: torch.Tensor) -> torch.Tensor:
         """Mean loss of each row on the steps held out, [S x members]; 0 before there are any."""
-        mean, variances, logit, target, event = self._held_out(data, parameters)
-        if not target.shape[1]:
+        if not len(data.held_out):
             return torch.zeros(len(parameters))
+        mean, variances, logit, target, event = self._held_out(data, parameters)
         return self._losses(mean, variances, logit, target, event)[:, : len(data.held_out)].mean(1)
 
     def _held_out(self, data: "_Data", parameters: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Predictions and truth on the steps held out, padded to a multiple of 16 rows by the last one."""
-        held_out = data.held_out
-        held_out = np.pad(held_out, (0, -len(held_out) % ALIGNMENT), "edge") if len(held_out) else held_out
+        held_out = np.pad(data.held_out, (0, -len(data.held_out) % ALIGNMENT), "edge")
         seeds, members = len(self.seeds), self.settings.members
         rows = torch.from_numpy(held_out)[None] + data.copies.shape[1] * torch.arange(seeds)[:, None]
         rows = rows.repeat_interleave(members, 0)
@@ -291,11 +290,11 @@ class Ensemble:
 
     @torch.inference_mode()
     def _diagnose(self, data: "_Data", training: torch.Tensor, validation: torch.Tensor) -> None:
-        mean, _, _, target, _ = self._held_out(data, self._learner.parameters)
         self.diagnostics = {"model_loss": training.mean(1).numpy()}
         count, rows = self.shape.targets, len(data.held_out)
         if not rows:
             return
+        mean, _, _, target, _ = self._held_out(data, self._learner.parameters)
         shape = (len(self.seeds), self.settings.members, -1, self.shape.width)
         mean, target = (x.view(shape)[:, :, :rows, :count].double().numpy() for x in (mean, target))
         together = mean.mean(1)
