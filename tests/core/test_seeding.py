@@ -57,6 +57,7 @@ def test_purposes_keep_their_numbers():
         "TUNING_ACTIONS": 11,
         "CONTENT": 12,
         "STATISTICS": 13,
+        "MODEL": 16,
     }
     assert set(ACTIONS_OF.values()).isdisjoint(ACTIONS_OF)
 
