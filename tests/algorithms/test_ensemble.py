@@ -89,6 +89,9 @@ def test_the_error_is_measured_against_predicting_no_change(linear):
     expected = np.mean([*by_noise, 0.0])  # the reward is certain
     np.testing.assert_allclose(ensemble.diagnostics["validation_error"], expected, atol=0.05)
     assert 0 < ensemble.diagnostics["disagreement"][0] < 0.3
+    assert (
+        0 < ensemble.diagnostics["event_brier"][0] < 0.05
+    )  # ends are nearly certain from where a step begins
 
 
 def test_members_learn_from_samples_of_their_own():

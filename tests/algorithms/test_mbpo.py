@@ -131,7 +131,7 @@ def test_a_seed_does_not_depend_on_its_block(environment, budget, changes):
 def test_what_was_learned_and_computed_is_recorded():
     _, result = run(MockInterview("tiny"), [7], 200)
     names = {"model_loss", "validation_loss", "validation_error", "disagreement"}
-    names |= {"loss", "value", "entropy", "temperature", "model_calls"}
+    names |= {"loss", "value", "entropy", "temperature", "model_calls", "event_brier"}
     assert set(result.diagnostics.name) == names
     assert 11 * 20 * 2 <= result.model_calls <= 11 * 20 * 3  # roll-outs at 100, 110, ..., 200
     assert result.policy.model_calls == 0  # it acts without the model

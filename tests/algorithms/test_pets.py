@@ -268,6 +268,7 @@ def test_what_was_learned_and_computed_is_recorded(trained):
     settings = run.policy.settings
     assert run.policy.model_calls == 2 * 3 * 16 * 2 == settings.model_calls
     names = {"model_loss", "validation_loss", "validation_error", "disagreement", "model_calls"}
+    names |= {"event_brier"}
     assert set(run.diagnostics.name) - {"pace"} == names
     assert run.model_calls == 3 * 30 * settings.model_calls  # three seeds; the model came after 100 steps
     assert run.policy.in_mode("greedy") is run.policy

@@ -149,8 +149,9 @@ class Ensemble:
         self._copies = np.zeros((*shape, settings.members), np.uint8)
         self._added = 0
         self.diagnostics: dict[str, np.ndarray] = {}
-        """Of the last fit, [S]: losses, squared error over that of predicting no change, and standard
-        deviation of the members' means in units of a number's usual change, averaged over numbers."""
+        """Of the last fit, [S]: losses; squared error over that of predicting no change, and standard
+        deviation of the members' means in units of a number's usual change, both averaged over numbers; Brier
+        score of the event's probability (Brier 1950). All but ``model_loss`` on the steps held out."""
 
     @property
     def slots(self) -> int:
@@ -294,7 +295,7 @@ class Ensemble:
         count, rows = self.shape.targets, len(data.held_out)
         if not rows:
             return
-        mean, _, _, target, _ = self._held_out(data, self._learner.parameters)
+        mean, _, logit, target, event = self._held_out(data, self._learner.parameters)
         shape = (len(self.seeds), self.settings.members, -1, self.shape.width)
         mean, target = (x.view(shape)[:, :, :rows, :count].double().numpy() for x in (mean, target))
         together = mean.mean(1)
@@ -306,3 +307,6 @@ class Ensemble:
             "validation_error": (ratio * moves).sum(-1) / np.maximum(moves.sum(-1), 1),
             "disagreement": mean.std(1, ddof=1).mean((1, 2)),
         }
+        logit, event = (x.view(shape[:3])[:, :, :rows].double().numpy() for x in (logit, event))
+        error = np.square((1 / (1 + np.exp(-logit))).mean(1) - event[:, 0]) * (event[:, 0] >= 0)
+        self.diagnostics["event_brier"] = error.sum(1) / np.maximum((event[:, 0] >= 0).sum(1), 1)
