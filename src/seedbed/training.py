@@ -125,8 +125,14 @@ class CurveRecorder:
                 self.decisions += run.decisions
 
     def log(self, steps: int, **scalars: np.ndarray) -> None:
-        """Note diagnostics [S]."""
+        """Note diagnostics [S]; ``model_calls`` counts predictions of a learned model from the start."""
         self._diagnostics += [(steps, name, np.asarray(value, float)) for name, value in scalars.items()]
+
+    @property
+    def model_calls(self) -> int:
+        """Predictions of learned models while training, over all seeds, as last logged under that name."""
+        counts = [values for _, name, values in self._diagnostics if name == "model_calls"]
+        return int(counts[-1].sum()) if counts else 0
 
     def curve(self) -> "pd.DataFrame":
         """Episode table of all points, with the column ``steps``."""
@@ -179,6 +185,8 @@ class TrainingRun(NamedTuple):
     diagnostics: "pd.DataFrame"
     decisions: int
     """Decisions that policies took in evaluations for the curve, over all seeds and modes."""
+    model_calls: int
+    """Predictions of learned models while training, over all seeds; those for the curve not among them."""
 
 
 def train(
@@ -214,4 +222,5 @@ def train(
         recorder.training_episodes(),
         recorder.diagnostics(),
         recorder.decisions,
+        recorder.model_calls,
     )

@@ -89,6 +89,9 @@ def test_the_error_is_measured_against_predicting_no_change(linear):
     expected = np.mean([*by_noise, 0.0])  # the reward is certain
     np.testing.assert_allclose(ensemble.diagnostics["validation_error"], expected, atol=0.05)
     assert 0 < ensemble.diagnostics["disagreement"][0] < 0.3
+    assert (
+        0 < ensemble.diagnostics["event_brier"][0] < 0.05
+    )  # ends are nearly certain from where a step begins
 
 
 def test_members_learn_from_samples_of_their_own():
@@ -130,6 +133,16 @@ def test_an_entry_that_never_moves_is_no_trouble():
     model = ensemble.fit()
     assert torch.isfinite(model.parameters).all()
     assert np.isfinite(ensemble.diagnostics["validation_error"]).all()
+
+
+def test_a_few_steps_are_enough_to_begin_with():
+    ensemble = Ensemble(EnsembleSettings(**SMALL, rounds=1, batches=5), spec_of(), None, [1], 1, 100)
+    for observation, action, step in linear_steps(5):
+        ensemble.add(observation, action, step)
+    before = ensemble._learner.parameters.clone()
+    model = ensemble.fit()  # nothing is held out yet
+    assert torch.isfinite(model.parameters).all()
+    assert not torch.equal(ensemble._learner.parameters, before)
 
 
 def test_elites_are_the_members_of_lowest_validation_loss_and_never_get_worse():
@@ -179,9 +192,10 @@ def test_a_predictor_is_its_network_with_standardisation_folded_in(bfloat16):
     tolerance = {"rtol": 0.1, "atol": 0.05} if bfloat16 else {"rtol": 1e-4, "atol": 1e-5}
     out = model.predictor(0, bfloat16)(seen, action)
     count = shape.targets
-    np.testing.assert_allclose(out[0][..., :count], mean[..., :count] * size, **tolerance)
-    np.testing.assert_allclose(out[1][..., :count], var[..., :count].sqrt() * size, **tolerance)
-    np.testing.assert_allclose(out[2], torch.sigmoid(logit), **tolerance)
+    mean, var, logit = mean.detach().numpy(), var.detach().numpy(), logit.detach().numpy()
+    np.testing.assert_allclose(out[0], mean[..., :count] * size, **tolerance)
+    np.testing.assert_allclose(out[1], np.sqrt(var[..., :count]) * size, **tolerance)
+    np.testing.assert_allclose(out[2], 1 / (1 + np.exp(-logit)), **tolerance)
 
 
 def test_actions_are_encoded_by_the_choices_that_matter():

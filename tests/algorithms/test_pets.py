@@ -1,6 +1,7 @@
 """PETS: plans are the best ones, masks hold, decisions depend on nothing but their own, files."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,10 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seedbed.algorithms.pets import PETS
+from seedbed.algorithms.ensemble import Ensemble
+from seedbed.algorithms.pets import PETS, latest_pace
 from seedbed.algorithms.pets_policy import PETSPolicy
 from seedbed.algorithms.planning import Choices, Planner, PlannerSettings
-from seedbed.algorithms.terminal_value import TerminalValue, value, value_network
 from seedbed.algorithms.uniform_random import UniformRandomPolicy
 from seedbed.artifacts import ArtifactError
 from seedbed.environments.cart_pole import CartPole
@@ -182,25 +183,25 @@ def test_draws_follow_their_logits():
         np.testing.assert_allclose(np.bincount(row, minlength=4) / 20_000, p, atol=0.02)
 
 
-def test_terminal_values_are_lambda_returns():
-    from types import SimpleNamespace
-
-    steps = SimpleNamespace(
-        order=np.arange(6),
-        observation=np.arange(6, dtype=np.float32).reshape(1, 6, 1, 1) % 3,
-        action=np.zeros((1, 6, 1)),
-        reward=np.ones((1, 6, 1)),
-        terminated=np.array([0, 0, 1, 0, 0, 1], bool).reshape(1, 6, 1),
-        truncated=np.zeros((1, 6, 1), bool),
-    )
-    steps.following = steps.observation + 1
-    worth = TerminalValue(1, [3], gamma=0.5)
-    for _ in range(20):
-        parameters, scales, fit = worth.fit(steps)
-    layers = value_network(1).layers(parameters)
-    x = np.tile(np.arange(3, dtype=np.float32), 16)[:, None]
-    np.testing.assert_allclose(value(layers, scales, 0, x)[:3], [1.75, 1.5, 1.0], atol=0.05)
-    assert fit > 0.95
+def test_the_promise_of_the_goal_rises_with_progress_and_the_pace_is_that_of_the_latest_steps():
+    dynamics = MockInterview("tiny")
+    knowledge, c = dynamics.knowledge, dynamics.constants
+    x = np.zeros((3, 12), np.float32)
+    x[0, :4], x[1, :4], x[2, :4] = 0.8, 0.6, 0.1
+    x[:, 10] = 0.5  # half of 40 steps are over
+    promise = knowledge.promise(x, pace=0.02)
+    np.testing.assert_allclose(promise, c.time_saved_bonus * np.array([20, 20 - 10, 0]), rtol=1e-5, atol=1e-5)
+    assert not MockInterview("as_specified").knowledge.promise(np.zeros((2, 32), np.float32), 0.1).any()
+    ensemble = Ensemble(PETS().model, dynamics.spec, knowledge, [1, 2], 1, 1500)
+    zero = np.zeros((2, 1), bool)
+    for number in range(1400):
+        gain = np.array([0.0, 0.9 if number < 400 else 0.04], np.float32)[:, None, None]
+        step = SimpleNamespace(
+            final_observation=np.tile(gain, (1, 1, 12)), reward=np.zeros((2, 1)), terminated=zero,
+            truncated=zero, facts={"correct": np.zeros((2, 1))},
+        )  # fmt: skip
+        ensemble.add(np.zeros((2, 1, 12), np.float32), np.zeros((2, 1), int), step)
+    np.testing.assert_allclose(latest_pace(ensemble, knowledge), [1e-4, 0.04], rtol=1e-5)
 
 
 SMALL = {
@@ -224,7 +225,8 @@ def test_a_seed_does_not_depend_on_its_block(trained, block):
     run, dynamics = trained
     policy, row = train(PETS(**SMALL), dynamics, block, 130, None).policy, block.index(7)
     assert torch.equal(policy.model.parameters[row], run.policy.model.parameters[0])
-    assert torch.equal(policy.worth[0][row], run.policy.worth[0][0])
+    if run.policy.pace is not None:
+        assert policy.pace[row] == run.policy.pace[0]
 
 
 @pytest.mark.slow
@@ -265,10 +267,10 @@ def test_what_was_learned_and_computed_is_recorded(trained):
     run, _ = trained
     settings = run.policy.settings
     assert run.policy.model_calls == 2 * 3 * 16 * 2 == settings.model_calls
-    names = {"model_loss", "validation_loss", "validation_error", "disagreement", "value_fit", "model_calls"}
-    assert set(run.diagnostics.name) == names
-    calls = run.diagnostics.query("name == 'model_calls' and seed == 7").value.tolist()
-    assert calls == [0]  # one fit, at 100 steps
+    names = {"model_loss", "validation_loss", "validation_error", "disagreement", "model_calls"}
+    names |= {"event_brier"}
+    assert set(run.diagnostics.name) - {"pace"} == names
+    assert run.model_calls == 3 * 30 * settings.model_calls  # three seeds; the model came after 100 steps
     assert run.policy.in_mode("greedy") is run.policy
     with pytest.raises(ValueError, match="greedy"):
         run.policy.in_mode("sampled")

@@ -149,7 +149,9 @@ class Ensemble:
         self._copies = np.zeros((*shape, settings.members), np.uint8)
         self._added = 0
         self.diagnostics: dict[str, np.ndarray] = {}
-        """Of the last fit, [S]."""
+        """Of the last fit, [S]: losses; squared error over that of predicting no change, and standard
+        deviation of the members' means in units of a number's usual change, both averaged over numbers; Brier
+        score of the event's probability (Brier 1950). All but ``model_loss`` on the steps held out."""
 
     @property
     def slots(self) -> int:
@@ -198,7 +200,7 @@ class Ensemble:
                 limits = LIMIT_WEIGHT * ((high - low) * self._real).sum((1, 2))
                 learner.step((error.mean(1) + limits).sum())
             losses = self._validate(data, learner.parameters)
-            improved = losses < lowest
+            improved = (losses < lowest) | (len(data.held_out) == 0)
             lowest = torch.where(improved, losses, lowest)
             best = torch.where(improved[:, None], learner.parameters, best)
         with torch.no_grad():
@@ -267,15 +269,14 @@ class Ensemble:
     @torch.inference_mode()
     def _validate(self, data: "_Data", parameters: torch.Tensor) -> torch.Tensor:
         """Mean loss of each row on the steps held out, [S x members]; 0 before there are any."""
-        mean, variances, logit, target, event = self._held_out(data, parameters)
-        if not target.shape[1]:
+        if not len(data.held_out):
             return torch.zeros(len(parameters))
+        mean, variances, logit, target, event = self._held_out(data, parameters)
         return self._losses(mean, variances, logit, target, event)[:, : len(data.held_out)].mean(1)
 
     def _held_out(self, data: "_Data", parameters: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Predictions and truth on the steps held out, padded to a multiple of 16 rows by the last one."""
-        held_out = data.held_out
-        held_out = np.pad(held_out, (0, -len(held_out) % ALIGNMENT), "edge") if len(held_out) else held_out
+        held_out = np.pad(data.held_out, (0, -len(data.held_out) % ALIGNMENT), "edge")
         seeds, members = len(self.seeds), self.settings.members
         rows = torch.from_numpy(held_out)[None] + data.copies.shape[1] * torch.arange(seeds)[:, None]
         rows = rows.repeat_interleave(members, 0)
@@ -290,18 +291,22 @@ class Ensemble:
 
     @torch.inference_mode()
     def _diagnose(self, data: "_Data", training: torch.Tensor, validation: torch.Tensor) -> None:
-        mean, _, _, target, _ = self._held_out(data, self._learner.parameters)
         self.diagnostics = {"model_loss": training.mean(1).numpy()}
         count, rows = self.shape.targets, len(data.held_out)
         if not rows:
             return
+        mean, _, logit, target, event = self._held_out(data, self._learner.parameters)
         shape = (len(self.seeds), self.settings.members, -1, self.shape.width)
         mean, target = (x.view(shape)[:, :, :rows, :count].double().numpy() for x in (mean, target))
         together = mean.mean(1)
         unchanged = np.square(target[:, 0]).mean(1)
-        ratio = np.square(together - target[:, 0]).mean(1) / np.where(unchanged > 0, unchanged, np.nan)
+        moves = unchanged > 0
+        ratio = np.square(together - target[:, 0]).mean(1) / np.where(moves, unchanged, 1.0)
         self.diagnostics |= {
             "validation_loss": validation.mean(1).numpy(),
-            "validation_error": np.nanmean(ratio, -1),
+            "validation_error": (ratio * moves).sum(-1) / np.maximum(moves.sum(-1), 1),
             "disagreement": mean.std(1, ddof=1).mean((1, 2)),
         }
+        logit, event = (x.view(shape[:3])[:, :, :rows].double().numpy() for x in (logit, event))
+        error = np.square((1 / (1 + np.exp(-logit))).mean(1) - event[:, 0]) * (event[:, 0] >= 0)
+        self.diagnostics["event_brier"] = error.sum(1) / np.maximum((event[:, 0] >= 0).sum(1), 1)

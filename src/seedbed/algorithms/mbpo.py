@@ -120,8 +120,9 @@ class MBPO(SAC):
                     happened = replay.sample(draws.uniforms())
                     learner.update(joined(happened, imagined.sample(self.batch_size - real)))
                     if learner.updates % UPDATES_BETWEEN_LOGS == 0:
-                        calls = np.full(len(seeds), imagined.model_calls)
-                        recorder.log(steps, **learner.diagnostics, model_calls=calls)
+                        recorder.log(steps, **learner.diagnostics)
+                if steps == budget or learner.updates % UPDATES_BETWEEN_LOGS == 0:
+                    recorder.log(steps, model_calls=np.full(len(seeds), imagined.model_calls))
             if recorder.due(steps):
                 recorder.evaluate(steps, learner.policy())
         return learner.policy()

@@ -18,9 +18,14 @@ from seedbed.algorithms.ensemble import Ensemble, EnsembleSettings
 from seedbed.algorithms.pets_policy import PETSPolicy
 from seedbed.algorithms.planning import PlannerSettings
 from seedbed.algorithms.q_policy import epsilon_greedy
-from seedbed.algorithms.terminal_value import TerminalValue
+from seedbed.environments.base import Knowledge
 from seedbed.environments.lanes import Lanes
 from seedbed.seeding import BlockStreams, Purpose
+
+STEPS_BETWEEN_COUNTS = 1000
+PACE_STEPS = 1000
+"""Latest steps from which the pace towards the goal is taken."""
+SLOWEST_PACE = 1e-4
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -32,7 +37,9 @@ class PETS:
     fit_every: int = Field(250, ge=1, description="Steps from one fit of the model to the next")
     buffer_size: int = Field(100_000, ge=1, description="Steps the model learns from, the latest")
     terminal_value: bool = Field(
-        True, description="Add a learned value where the horizon ends, so that what lies beyond it is seen"
+        True,
+        description="Where a horizon ends, add the reward still to come for reaching the goal at the pace of "
+        "the latest steps, so that a goal beyond the horizon is seen; nothing where no goal is known",
     )
     model: EnsembleSettings = Field(EnsembleSettings(), description="The model of the environment")
     planner: PlannerSettings = Field(PlannerSettings(), description="How it looks ahead")
@@ -64,7 +71,6 @@ class PETS:
         self._check(spec, lanes.lanes, budget)
         knowledge = getattr(getattr(lanes, "dynamics", None), "knowledge", None)
         ensemble = Ensemble(self.model, spec, knowledge, seeds, self.lanes, min(budget, self.buffer_size))
-        worth = TerminalValue(int(np.prod(spec.observation_shape)), seeds, self.planner.gamma)
         exploration = BlockStreams(Purpose.EXPLORATION, seeds, (self.lanes, 2))
         policy = PETSPolicy(seeds, spec, knowledge, asdict(self.planner), None, None)
         memory, calls = None, 0
@@ -85,12 +91,14 @@ class PETS:
 
             if steps >= self.learning_starts and (steps - self.learning_starts) % self.fit_every == 0:
                 model = ensemble.fit()
-                diagnostics = dict(ensemble.diagnostics)
-                value = None
-                if self.terminal_value:
-                    *value, diagnostics["value_fit"] = worth.fit(ensemble)
-                policy = PETSPolicy(seeds, spec, knowledge, asdict(self.planner), model, value)
-                recorder.log(steps, **diagnostics, model_calls=np.full(len(seeds), calls))
+                pace = None
+                if self.terminal_value and knowledge is not None:
+                    pace = latest_pace(ensemble, knowledge)
+                    recorder.log(steps, pace=pace)
+                policy = PETSPolicy(seeds, spec, knowledge, asdict(self.planner), model, pace)
+                recorder.log(steps, **ensemble.diagnostics)
+            if steps == budget or steps % STEPS_BETWEEN_COUNTS == 0:
+                recorder.log(steps, model_calls=np.full(len(seeds), calls))
             if recorder.due(steps):
                 recorder.evaluate(steps, policy)
         return policy
@@ -107,3 +115,13 @@ class PETS:
                 f"learning_starts ({self.learning_starts}) is above the budget ({budget}): no model would be "
                 f"learned. Raise the budget or lower learning_starts."
             )
+
+
+def latest_pace(steps: Ensemble, knowledge: Knowledge) -> np.ndarray:
+    """Mean progress per step over the latest steps remembered, [S], at least ``SLOWEST_PACE``."""
+    latest = steps.order[-PACE_STEPS // steps.action.shape[2] :]
+    gained = [
+        knowledge.progress(after[latest]).mean() - knowledge.progress(before[latest]).mean()
+        for before, after in zip(steps.observation, steps.following, strict=True)
+    ]
+    return np.maximum(np.array(gained, np.float32), np.float32(SLOWEST_PACE))

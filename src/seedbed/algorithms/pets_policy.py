@@ -1,6 +1,7 @@
 """The policy of PETS: plans anew at every step with a learned model."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,7 +11,6 @@ import torch
 from seedbed.algorithms.base import Memory
 from seedbed.algorithms.planning import Choices, Planner, PlannerSettings
 from seedbed.algorithms.q_policy import epsilon_greedy
-from seedbed.algorithms.terminal_value import ValueScales, value, value_network
 from seedbed.algorithms.world_model import Imagination, ModelShape, WorldModel
 from seedbed.artifacts import ArtifactError, read_arrays, write_arrays
 from seedbed.environments.base import Dynamics, Knowledge, Spec
@@ -20,7 +20,7 @@ class PETSPolicy:
     """Plans for each lane alone, so that bits depend on neither lanes nor seeds; see ``Policy``.
 
     Its memory is the plan of each lane, logits [S, L, H, choices]. Before there is a model it acts at random.
-    One uniform per decision seeds all that the decision draws.
+    The first of its two uniforms seeds all that a decision draws; a random action takes both.
 
     Args:
         seeds: training seeds of the rows, [S].
@@ -28,7 +28,7 @@ class PETSPolicy:
         knowledge: what the environment says of itself, if anything.
         settings: fields of ``PlannerSettings``.
         model: what the future is planned with; None before any.
-        worth: parameters [S, P] and scales of the value at the horizon; None for no value.
+        pace: progress per step that is expected after the horizon, [S] float32; None expects nothing there.
     """
 
     modes: ClassVar[tuple[str, ...]] = ("greedy",)
@@ -43,20 +43,18 @@ class PETSPolicy:
         knowledge: Knowledge | None,
         settings: dict[str, Any],
         model: WorldModel | None,
-        worth: tuple[torch.Tensor, ValueScales] | None,
+        pace: np.ndarray | None,
     ):
         self.seeds, self.settings = list(seeds), PlannerSettings(**settings)
-        self.model, self.worth, self._spec = model, worth, spec
+        self.model, self.pace, self._spec = model, pace, spec
         table = np.arange(spec.actions) if knowledge is None else knowledge.action_table
         self._choices = Choices(table)
         self._planners = [] if model is None else [self._planner(row, knowledge) for row in range(len(seeds))]
 
     def _planner(self, row: int, knowledge: Knowledge | None) -> Planner:
         model, worth = self.model, None
-        if self.worth is not None:
-            parameters, scales = self.worth
-            layers = value_network(scales.centre.shape[1]).layers(parameters[row : row + 1])
-            worth = lambda observation: value(layers, scales, row, observation)  # noqa: E731
+        if self.pace is not None:
+            worth = partial(knowledge.promise, pace=self.pace[row])
         predictor = model.predictor(row, self.settings.bfloat16)
         imagination = Imagination(predictor, model.shape, self._spec, knowledge)
         models, changes = model.parameters.shape[1], model.shape.changes
@@ -95,7 +93,7 @@ class PETSPolicy:
         raise ValueError("The probabilities of a planner's actions are not known; it draws what it compares.")
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file: per seed its models, value and scales."""
+        """Write one safetensors file: per seed its models, scales and pace."""
         if self.model is None:
             raise ValueError("There is no model to save yet.")
         arrays = {}
@@ -103,16 +101,14 @@ class PETSPolicy:
             arrays[f"seed-{seed}/model"] = self.model.parameters[row].numpy()
             for name, scale in self.model.scales.items():
                 arrays[f"seed-{seed}/model.{name}"] = scale[row]
-            if self.worth is not None:
-                arrays[f"seed-{seed}/value"] = self.worth[0][row].numpy()
-                for name, scale in self.worth[1]._asdict().items():
-                    arrays[f"seed-{seed}/value.{name}"] = scale[row]
+            if self.pace is not None:
+                arrays[f"seed-{seed}/pace"] = self.pace[row : row + 1]
         shape = self.model.shape
         metadata = {
             "policy": type(self).__name__, "seeds": self.seeds, "planner": vars(self.settings),
             "hidden": self.model.hidden, "observation": self._spec.observation_shape,
             "actions": self._spec.actions, "inputs": shape.inputs, "targets": shape.targets,
-            "value": self.worth is not None,
+            "terminal_value": self.pace is not None,
         }  # fmt: skip
         write_arrays(path, arrays, metadata)
 
@@ -144,8 +140,5 @@ class PETSPolicy:
 
         scales = {name: stacked(f"model.{name}") for name in ("centre", "spread", "size")}
         model = WorldModel(shape, metadata["hidden"], torch.from_numpy(stacked("model")), scales)
-        worth = None
-        if metadata["value"]:
-            parts = ValueScales(*(stacked(f"value.{name}") for name in ValueScales._fields))
-            worth = (torch.from_numpy(stacked("value")), parts)
-        return cls(metadata["seeds"], spec, knowledge, metadata["planner"], model, worth)
+        pace = stacked("pace")[:, 0] if metadata["terminal_value"] else None
+        return cls(metadata["seeds"], spec, knowledge, metadata["planner"], model, pace)

@@ -127,6 +127,15 @@ class Knowledge(Protocol):
         """Which actions are allowed where this is observed, [..., actions] bool."""
         ...
 
+    def progress(self, observation: np.ndarray) -> np.ndarray:
+        """How far an episode has come towards its goal, [...]."""
+        ...
+
+    def promise(self, observation: np.ndarray, pace: float) -> np.ndarray:
+        """Reward for reaching the goal that an episode [...] may still expect, if progress goes on at a pace
+        (per step) above 0."""
+        ...
+
 
 class Dynamics(Protocol):
     """A pure environment: it holds no generator and no episode; any leading shape works, () included.

@@ -120,6 +120,19 @@ class InterviewKnowledge:
             mask[..., :split] = np.tile(allowed, k)
         return mask
 
+    def progress(self, observation: np.ndarray) -> np.ndarray:
+        """Mean mastery, [...]; see ``Knowledge.progress``."""
+        return observation[..., : self.constants.learning_outcomes].mean(-1)
+
+    def promise(self, observation: np.ndarray, pace: float) -> np.ndarray:
+        """The bonus for the steps that mastery at this pace would save; see ``Knowledge.promise``."""
+        c = self.constants
+        if not c.time_saved_bonus:
+            return np.zeros(observation.shape[:-1], np.float32)
+        wanted = np.maximum(c.mastery_threshold - self.progress(observation), 0) / np.float32(pace)
+        left = c.horizon * (1 - observation[..., c.learning_outcomes + 6])
+        return np.float32(c.time_saved_bonus) * np.maximum(left - wanted, 0)
+
     def _counts(self, observation: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Steps, contents shown and questions asked so far, each [...] float32, whole numbers."""
         k = self.constants.learning_outcomes
