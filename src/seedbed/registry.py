@@ -12,6 +12,7 @@ ENVIRONMENTS = {
     "CartPole": "seedbed.environments.cart_pole:CartPole",
     "GoalGrid": "seedbed.environments.goal_grid:GoalGrid",
     "Gymnasium": "seedbed.environments.external:GymnasiumEnvironment",
+    "Generalized": "seedbed.environments.generalized.dynamics:GeneralizedEnvironment",
     "GymnasiumVector": "seedbed.environments.external:VectorEnvironment",
 }
 ALGORITHMS = {

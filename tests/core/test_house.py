@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src/seedbed"
 FLOORS = (
-    {"artifacts", "seeding"},
+    {"artifacts", "compiled", "seeding"},
     {"registry", "layout", "arguments"},
     {"study"},
     {"settings", "provenance", "study_files"},
@@ -16,6 +16,7 @@ FLOORS = (
     {"evaluation"},
     {"training", "metrics", "auditing"},
     {"statistics", "resolution"},
+    {"generalized"},
     {"figures", "evaluating", "off_policy"},
     {"reporting"},
     {"cli"},

@@ -68,6 +68,15 @@ def welch_t_test(x, y, *, alternative: str = "two-sided", confidence: float = 0.
     No variance in either group: t is infinite and p 0 (or 1 against the alternative), NaN when the means
     are equal as well, and the interval is NaN.
     """
+    return _t_test(x, y, alternative, confidence, pooled=False)
+
+
+def student_t_test(x, y, *, alternative: str = "two-sided", confidence: float = 0.95) -> WelchResult:
+    """Student (1908) t test of x [n] against y [m], which assumes one variance; otherwise as Welch's."""
+    return _t_test(x, y, alternative, confidence, pooled=True)
+
+
+def _t_test(x, y, alternative: str, confidence: float, pooled: bool) -> WelchResult:
     check_alternative(alternative)
     check_confidence(confidence)
     x, y, note = _groups(x, y, least=2)
@@ -82,8 +91,13 @@ def welch_t_test(x, y, *, alternative: str = "two-sided", confidence: float = 0.
         t, note = math.copysign(math.inf, difference), "zero variance in both groups"
         return WelchResult(t, 0.0 if agrees else 1.0, nan, difference, nan, nan, note)
     a, b = (0.0 if is_constant(v) else float(v.var(ddof=1)) / v.size for v in (x, y))
-    df = (a + b) ** 2 / (a**2 / (x.size - 1) + b**2 / (y.size - 1))
-    error = math.sqrt(a + b)
+    if pooled:
+        df = x.size + y.size - 2
+        squares = a * x.size * (x.size - 1) + b * y.size * (y.size - 1)
+        error = math.sqrt(squares / df * (1 / x.size + 1 / y.size))
+    else:
+        df = (a + b) ** 2 / (a**2 / (x.size - 1) + b**2 / (y.size - 1))
+        error = math.sqrt(a + b)
     p = tail_probability(lambda q: special.stdtr(df, q), difference / error, alternative)
     half = float(special.stdtrit(df, 0.5 + confidence / 2)) * error
     return WelchResult(difference / error, p, df, difference, difference - half, difference + half)

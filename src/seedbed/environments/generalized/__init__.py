@@ -1,0 +1,1 @@
+"""Generalized environments (Whiteson, Tanner, Taylor and Stone 2011): three domains, drawn anew per trial."""
