@@ -224,7 +224,7 @@ def trained(request):
 def test_a_seed_does_not_depend_on_its_block(trained, block):
     run, dynamics = trained
     policy, row = train(PETS(**SMALL), dynamics, block, 130, None).policy, block.index(7)
-    assert torch.equal(policy.model.parameters[row], run.policy.model.parameters[0])
+    assert torch.equal(policy.world_model.parameters[row], run.policy.world_model.parameters[0])
     if run.policy.pace is not None:
         assert policy.pace[row] == run.policy.pace[0]
 
@@ -236,7 +236,7 @@ def test_a_seed_does_not_depend_on_its_block_for_long(preset):
     results = []
     for block in ([7], [1, 7, 3]):
         policy = train(algorithm, MockInterview(preset), block, 1500, None).policy
-        results.append(policy.model.parameters[block.index(7)])
+        results.append(policy.world_model.parameters[block.index(7)])
     assert torch.equal(*results)
 
 
@@ -306,10 +306,10 @@ def test_forbidden_actions_are_never_taken():
 
 def test_bfloat16_plans_about_the_same(trained):
     policy = trained[0].policy
-    exact, rough = (policy.model.predictor(0, bfloat16) for bfloat16 in (False, True))
-    seen = np.random.default_rng(0).random((2, 16, policy.model.shape.observed), np.float32)
+    exact, rough = (policy.world_model.predictor(0, bfloat16) for bfloat16 in (False, True))
+    seen = np.random.default_rng(0).random((2, 16, policy.world_model.shape.observed), np.float32)
     action = np.zeros((2, 16), np.int64)
-    size = policy.model.scales["size"][0]
+    size = policy.world_model.scales["size"][0]
     for one, other in zip(exact(seen, action)[:2], rough(seen, action)[:2], strict=True):
         assert (np.abs(one - other)[..., : len(size)] < 0.1 * size).all()
 

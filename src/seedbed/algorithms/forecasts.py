@@ -178,9 +178,7 @@ def _step_forecasts(
         action = replay.action[part]
         entries = shape.entries[action]
         seen = np.take_along_axis(replay.observation[part], entries, 1)
-        mean, _, event = predictor(
-            np.broadcast_to(seen, (elites, *seen.shape)), np.broadcast_to(action, (elites, len(action)))
-        )
+        mean, _, event = predictor(np.stack([seen] * elites), np.stack([action] * elites))
         mean = mean[..., : shape.changes] / size
         after = np.take_along_axis(replay.following[part], entries, 1)
         change = (after - seen)[:, : shape.changes] / size
@@ -203,9 +201,9 @@ def _window_errors(
     ends = starts + horizon - 1
     if not starts.size:
         return ends, np.empty(0), np.empty(0)
-    x = np.broadcast_to(replay.observation[starts], (elites, starts.size, replay.observation.shape[1]))
+    x = np.stack([replay.observation[starts]] * elites)
     for step in range(horizon):
-        action = np.broadcast_to(replay.action[starts + step], (elites, starts.size))
+        action = np.stack([replay.action[starts + step]] * elites)
         x, _, _ = imagination.step(x, action, np.zeros(1, np.float32))
     change = replay.following[ends] - replay.observation[starts]
     moving = change.std(0) > 0

@@ -6,7 +6,7 @@ imagined episodes are predicted, not ignored: otherwise ending an episode badly 
 """
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -14,8 +14,8 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
-from seedbed.algorithms.categorical_policy import CategoricalPolicy
 from seedbed.algorithms.ensemble import Ensemble, EnsembleSettings
+from seedbed.algorithms.mbpo_policy import MBPOPolicy
 from seedbed.algorithms.replay import Batch, Replay
 from seedbed.algorithms.sac import SAC, UPDATES_BETWEEN_LOGS, SoftActorCritic, check_budget
 from seedbed.algorithms.world_model import Imagination, WorldModel
@@ -73,7 +73,9 @@ class MBPO(SAC):
             )
         return self
 
-    def train(self, lanes: Lanes, seeds: Sequence[int], budget: int, recorder: Recorder) -> CategoricalPolicy:
+    policy_class: ClassVar = MBPOPolicy
+
+    def train(self, lanes: Lanes, seeds: Sequence[int], budget: int, recorder: Recorder) -> MBPOPolicy:
         """See ``Algorithm.train``.
 
         Raises:
@@ -96,10 +98,15 @@ class MBPO(SAC):
         real = round(self.real_share * self.batch_size)
         exploration = BlockStreams(Purpose.EXPLORATION, seeds, (self.lanes,))
         draws = BlockStreams(Purpose.REPLAY, seeds, (real,), block=64)
-        starts = max(self.learning_starts, self.lanes)
+        starts, model = max(self.learning_starts, self.lanes), None
+
+        def policy() -> MBPOPolicy:
+            actor = learner.policy()
+            acting = MBPOPolicy(seeds, actor.sizes, actor.activation, actor.parameters, actor.options)
+            return acting.knowing(model)
 
         if recorder.due(0):
-            recorder.evaluate(0, learner.policy())
+            recorder.evaluate(0, policy())
         for steps in range(self.lanes, budget + 1, self.lanes):
             observation, mask = lanes.observation, lanes.mask
             action = learner.draw(observation, mask, exploration.uniforms())
@@ -124,8 +131,8 @@ class MBPO(SAC):
                 if steps == budget or learner.updates % UPDATES_BETWEEN_LOGS == 0:
                     recorder.log(steps, model_calls=np.full(len(seeds), imagined.model_calls))
             if recorder.due(steps):
-                recorder.evaluate(steps, learner.policy())
-        return learner.policy()
+                recorder.evaluate(steps, policy())
+        return policy()
 
 
 def joined(one: Batch, other: Batch) -> Batch:

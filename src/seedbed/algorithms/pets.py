@@ -79,7 +79,7 @@ class PETS:
             recorder.evaluate(0, policy)
         for steps in range(self.lanes, budget + 1, self.lanes):
             observation, mask, uniforms = lanes.observation, lanes.mask, exploration.uniforms()
-            if policy.model is None:
+            if policy.world_model is None:
                 nobody = np.zeros((len(seeds), self.lanes), np.int64)
                 action = epsilon_greedy(nobody, mask, spec.actions, uniforms, 1.0)
             else:

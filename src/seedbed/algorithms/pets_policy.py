@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 
 from seedbed.algorithms.base import Memory
+from seedbed.algorithms.forecasts import Forecasting
 from seedbed.algorithms.planning import Choices, Planner, PlannerSettings
 from seedbed.algorithms.q_policy import epsilon_greedy
-from seedbed.algorithms.world_model import Imagination, ModelShape, WorldModel
+from seedbed.algorithms.world_model import Imagination, WorldModel, stacked
 from seedbed.artifacts import ArtifactError, read_arrays, write_arrays
 from seedbed.environments.base import Dynamics, Knowledge, Spec
 
 
-class PETSPolicy:
+class PETSPolicy(Forecasting):
     """Plans for each lane alone, so that bits depend on neither lanes nor seeds; see ``Policy``.
 
     Its memory is the plan of each lane, logits [S, L, H, choices]. Before there is a model it acts at random.
@@ -46,13 +46,13 @@ class PETSPolicy:
         pace: np.ndarray | None,
     ):
         self.seeds, self.settings = list(seeds), PlannerSettings(**settings)
-        self.model, self.pace, self._spec = model, pace, spec
+        self.world_model, self.pace, self._spec, self._knowledge = model, pace, spec, knowledge
         table = np.arange(spec.actions) if knowledge is None else knowledge.action_table
         self._choices = Choices(table)
         self._planners = [] if model is None else [self._planner(row, knowledge) for row in range(len(seeds))]
 
     def _planner(self, row: int, knowledge: Knowledge | None) -> Planner:
-        model, worth = self.model, None
+        model, worth = self.world_model, None
         if self.pace is not None:
             worth = partial(knowledge.promise, pace=self.pace[row])
         predictor = model.predictor(row, self.settings.bfloat16)
@@ -60,10 +60,19 @@ class PETSPolicy:
         models, changes = model.parameters.shape[1], model.shape.changes
         return Planner(self.settings, self._choices, imagination, models, changes, worth)
 
+    def of(self, seeds: Sequence[int]) -> Self:
+        """The policy of some of its seeds, in the order asked for; see ``Policy.of``."""
+        if unknown := [seed for seed in seeds if seed not in self.seeds]:
+            raise ValueError(f"The policy holds the seeds {self.seeds}, not {unknown}.")
+        rows = [self.seeds.index(seed) for seed in seeds]
+        model = None if self.world_model is None else self.world_model.of(rows)
+        pace = None if self.pace is None else self.pace[rows]
+        return type(self)(seeds, self._spec, self._knowledge, vars(self.settings), model, pace)
+
     @property
     def model_calls(self) -> int:
         """Particles x candidates x steps x iterations per decision; 0 before there is a model."""
-        return 0 if self.model is None else self.settings.model_calls
+        return 0 if self.world_model is None else self.settings.model_calls
 
     def in_mode(self, mode: str) -> Self:
         """Itself: a planner acts in one way only."""
@@ -74,7 +83,7 @@ class PETSPolicy:
     def act(self, observation, mask, uniforms, memory, first) -> tuple[np.ndarray, Memory]:
         """See ``Policy.act``."""
         lanes = observation.shape[:2]
-        if self.model is None:
+        if self.world_model is None:
             return epsilon_greedy(np.zeros(lanes, np.int64), mask, self._spec.actions, uniforms, 1.0), memory
         fresh = self._planners[0].fresh()
         plans = np.zeros((*lanes, *fresh.shape), np.float32) if memory is None else memory.copy()
@@ -94,20 +103,14 @@ class PETSPolicy:
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file: per seed its models, scales and pace."""
-        if self.model is None:
+        if self.world_model is None:
             raise ValueError("There is no model to save yet.")
-        arrays = {}
-        for row, seed in enumerate(self.seeds):
-            arrays[f"seed-{seed}/model"] = self.model.parameters[row].numpy()
-            for name, scale in self.model.scales.items():
-                arrays[f"seed-{seed}/model.{name}"] = scale[row]
-            if self.pace is not None:
-                arrays[f"seed-{seed}/pace"] = self.pace[row : row + 1]
-        shape = self.model.shape
-        metadata = {
+        arrays, metadata = self.world_model.contents(self.seeds)
+        if self.pace is not None:
+            arrays |= {f"seed-{seed}/pace": self.pace[row : row + 1] for row, seed in enumerate(self.seeds)}
+        metadata |= {
             "policy": type(self).__name__, "seeds": self.seeds, "planner": vars(self.settings),
-            "hidden": self.model.hidden, "observation": self._spec.observation_shape,
-            "actions": self._spec.actions, "inputs": shape.inputs, "targets": shape.targets,
+            "observation": self._spec.observation_shape, "actions": self._spec.actions,
             "terminal_value": self.pace is not None,
         }  # fmt: skip
         write_arrays(path, arrays, metadata)
@@ -123,22 +126,12 @@ class PETSPolicy:
         if metadata.get("policy") != cls.__name__:
             raise ArtifactError(f"{path} holds the policy {metadata.get('policy')}, not {cls.__name__}.")
         spec, knowledge = dynamics.spec, getattr(dynamics, "knowledge", None)
-        shape = ModelShape.of(spec, knowledge)
-        trained = [*metadata["observation"], metadata["actions"], metadata["inputs"], metadata["targets"]]
-        here = [*spec.observation_shape, spec.actions, shape.inputs, shape.targets]
-        if trained != here:
+        trained = [*metadata["observation"], metadata["actions"]]
+        if trained != [*spec.observation_shape, spec.actions]:
             raise ArtifactError(
-                f"{path} was trained with observations, actions, inputs and targets {trained}; this "
-                f"environment has {here}. Evaluate it where it was trained."
+                f"{path} was trained with observations and actions {trained}; this environment has "
+                f"{[*spec.observation_shape, spec.actions]}. Evaluate it where it was trained."
             )
-
-        def stacked(name: str) -> np.ndarray:
-            keys = [f"seed-{seed}/{name}" for seed in metadata["seeds"]]
-            if missing := [key for key in keys if key not in arrays]:
-                raise ArtifactError(f"{path} lacks {missing[0]}. Train it again.")
-            return np.stack([arrays[key] for key in keys])
-
-        scales = {name: stacked(f"model.{name}") for name in ("centre", "spread", "size")}
-        model = WorldModel(shape, metadata["hidden"], torch.from_numpy(stacked("model")), scales)
-        pace = stacked("pace")[:, 0] if metadata["terminal_value"] else None
+        model = WorldModel.read(path, arrays, metadata, dynamics)
+        pace = stacked(path, arrays, metadata["seeds"], "pace")[:, 0] if metadata["terminal_value"] else None
         return cls(metadata["seeds"], spec, knowledge, metadata["planner"], model, pace)

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
 
 from seedbed.algorithms.networks import ALIGNMENT, StackedMLP
-from seedbed.environments.base import Knowledge, Spec
+from seedbed.artifacts import ArtifactError
+from seedbed.environments.base import Dynamics, Knowledge, Spec
 
 
 def variance(raw: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
@@ -102,6 +104,43 @@ class WorldModel:
     ):
         self.shape, self.hidden, self.parameters, self.scales = shape, tuple(hidden), parameters, scales
 
+    def of(self, rows: Sequence[int]) -> Self:
+        """The models of some of its seeds, by their rows."""
+        scales = {name: value[list(rows)] for name, value in self.scales.items()}
+        return type(self)(self.shape, self.hidden, self.parameters[list(rows)], scales)
+
+    def contents(self, seeds: Sequence[int]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and metadata for a policy's file: ``seed-7/model`` and ``seed-7/model.<scale>``."""
+        arrays = {}
+        for row, seed in enumerate(seeds):
+            arrays[f"seed-{seed}/model"] = self.parameters[row].numpy()
+            arrays |= {f"seed-{seed}/model.{name}": scale[row] for name, scale in self.scales.items()}
+        sizes = {"hidden": self.hidden, "inputs": self.shape.inputs, "targets": self.shape.targets}
+        return arrays, {"model": sizes}
+
+    @classmethod
+    def read(
+        cls, path: Any, arrays: dict[str, np.ndarray], metadata: dict[str, Any], dynamics: Dynamics
+    ) -> Self:
+        """What ``contents`` gave.
+
+        Raises:
+            ArtifactError: an array is missing, or the model is one of another environment.
+        """
+        shape = ModelShape.of(dynamics.spec, getattr(dynamics, "knowledge", None))
+        sizes, here = metadata["model"], (shape.inputs, shape.targets)
+        if (sizes["inputs"], sizes["targets"]) != here:
+            raise ArtifactError(
+                f"The model in {path} has {sizes['inputs']} inputs and {sizes['targets']} targets; this "
+                f"environment has {here[0]} and {here[1]}. Evaluate it where it was trained."
+            )
+        parameters = torch.from_numpy(stacked(path, arrays, metadata["seeds"], "model"))
+        scales = {
+            name: stacked(path, arrays, metadata["seeds"], f"model.{name}")
+            for name in ("centre", "spread", "size")
+        }
+        return cls(shape, sizes["hidden"], parameters, scales)
+
     def predictor(self, row: int | None = None, bfloat16: bool = False) -> "Predictor":
         """Predicts with the elites of one seed, E rows, or of all seeds, S x E rows."""
         rows = slice(None) if row is None else slice(row, row + 1)
@@ -111,6 +150,18 @@ class WorldModel:
             for name, value in self.scales.items()
         }
         return Predictor(self.shape, self.hidden, self.parameters[rows].flatten(0, 1), scales, bfloat16)
+
+
+def stacked(path: Any, arrays: dict[str, np.ndarray], seeds: Sequence[int], name: str) -> np.ndarray:
+    """``seed-<seed>/<name>`` of all seeds, [S, ...].
+
+    Raises:
+        ArtifactError: one is missing in the file at ``path``.
+    """
+    keys = [f"seed-{seed}/{name}" for seed in seeds]
+    if missing := [key for key in keys if key not in arrays]:
+        raise ArtifactError(f"{path} lacks {missing[0]}. Train it again.")
+    return np.stack([arrays[key] for key in keys])
 
 
 class Predictor:

@@ -131,6 +131,10 @@ class Knowledge(Protocol):
         """How far an episode has come towards its goal, [...]."""
         ...
 
+    def succeeded(self, observation: np.ndarray) -> np.ndarray:
+        """Whether an episode that terminates here ends in success, [...] bool."""
+        ...
+
     def promise(self, observation: np.ndarray, pace: float) -> np.ndarray:
         """Reward for reaching the goal that an episode [...] may still expect, if progress goes on at a pace
         (per step) above 0."""

@@ -124,6 +124,10 @@ class InterviewKnowledge:
         """Mean mastery, [...]; see ``Knowledge.progress``."""
         return observation[..., : self.constants.learning_outcomes].mean(-1)
 
+    def succeeded(self, observation: np.ndarray) -> np.ndarray:
+        """Mastery rather than quitting; see ``Knowledge.succeeded``."""
+        return self.progress(observation) >= np.float32(self.constants.mastery_threshold)
+
     def promise(self, observation: np.ndarray, pace: float) -> np.ndarray:
         """The bonus for the steps that mastery at this pace would save; see ``Knowledge.promise``."""
         c = self.constants
