@@ -5,9 +5,9 @@ import pytest
 import torch
 from scipy import stats
 
-from seedbed.algorithms.categorical_policy import CategoricalPolicy
 from seedbed.algorithms.ensemble import Ensemble
 from seedbed.algorithms.mbpo import MBPO, ImaginedSteps, joined
+from seedbed.algorithms.mbpo_policy import MBPOPolicy
 from seedbed.algorithms.replay import Replay
 from seedbed.algorithms.sac import SoftActorCritic
 from seedbed.algorithms.uniform_random import UniformRandomPolicy
@@ -140,7 +140,7 @@ def test_what_was_learned_and_computed_is_recorded():
 def test_a_policy_survives_its_file(tmp_path):
     _, result = run(MockInterview("tiny"), [7, 1], 120)
     result.policy.save(tmp_path / "policy.safetensors")
-    loaded = CategoricalPolicy.load(tmp_path / "policy.safetensors", MockInterview("tiny"))
+    loaded = MBPOPolicy.load(tmp_path / "policy.safetensors", MockInterview("tiny"))
     assert torch.equal(loaded.parameters, result.policy.parameters)
 
 
