@@ -311,7 +311,7 @@ def test_reliability_shows_the_bins_of_learners_with_a_model_alone(cases, monkey
     figure = draw("reliability", tables, study)
     text = words(figure, monkeypatch)
     assert "PETS" in text
-    assert "n = 7 to 8 training seeds with predictions in a bin" in text
+    assert "n = 7 to 8 training seeds of a bin" in text
     assert not {"PPO", "DQN", "rule-based", "random"} & set(text.split())
     for axes, event in zip(figure.axes, ("outcome", "success"), strict=True):
         rows = tables.reliability[tables.reliability["event"] == event]

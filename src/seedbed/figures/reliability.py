@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from seedbed.figures import layout
 from seedbed.figures.style import WIDTH, Mark, marks, new_figure, style
@@ -10,7 +11,9 @@ from seedbed.figures.tables import Tables, algorithms_in_order, rows_of
 from seedbed.study import Study
 
 _EVENTS = {"outcome": "outcome of a step", "success": "success of an episode"}
-_LEFT, _GAP, _LABEL_WIDTH = 0.62, 0.62, 1.45
+_LEFT, _GAP, _LABEL_WIDTH = 0.62, 0.70, 1.45
+_APART = 5.0
+"""Points sideways between the first and the last learner, so that whiskers at one place can be told apart."""
 
 
 def reliability(tables: Tables, study: Study) -> Figure:
@@ -67,16 +70,18 @@ def _draw(axes: Axes, rows: pd.DataFrame, event: str, present: list[str], drawn:
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.plot([0, 1], [0, 1], color="0.5", lw=0.8, linestyle=(0, (1, 1.5)), zorder=1)
-    for label in present:
+    apart = min(2.0, _APART / max(len(present) - 1, 1))
+    for number, label in enumerate(present):
         bins = shown[shown["algorithm"] == label].sort_values("bin")
-        _draw_bins(axes, bins, drawn[label])
+        _draw_bins(axes, bins, drawn[label], (number - (len(present) - 1) / 2) * apart)
     axes.set_ylabel("observed share")
     axes.set_xlabel(f"predicted probability\n{_sizes(shown['count'])}")
 
 
-def _draw_bins(axes: Axes, bins: pd.DataFrame, mark: Mark) -> None:
-    """Points with areas as large as their bins' share of the predictions, whiskers, and a line."""
-    place = {"color": mark.colour, "clip_on": False, "zorder": mark.order}
+def _draw_bins(axes: Axes, bins: pd.DataFrame, mark: Mark, aside: float) -> None:
+    """Areas of points are their bins' shares of the predictions; all stands some points aside."""
+    moved = axes.transData + ScaledTranslation(aside / 72, 0, axes.figure.dpi_scale_trans)
+    place = {"color": mark.colour, "clip_on": False, "zorder": mark.order, "transform": moved}
     axes.plot(bins["predicted"], bins["observed"], linestyle=mark.line, lw=0.6 * mark.width, **place)
     for row in bins.itertuples():
         axes.plot([row.predicted] * 2, [row.low, row.high], lw=0.9, alpha=0.6, **place)
@@ -88,14 +93,15 @@ def _draw_bins(axes: Axes, bins: pd.DataFrame, mark: Mark) -> None:
 
 def _sizes(count: pd.Series) -> str:
     low, high = count.min(), count.max()
-    return f"bins of {low:,}" + (f" to {high:,}" if high > low else "")
+    return f"bins of {low:,}" + (f" to {high:,}" if high > low else "") + " predictions"
 
 
 def _note(tables: Tables, study: Study) -> str:
     rows = pd.concat([rows_of(tables.reliability, study, e) for e in study.environments])
     text = (
         "Outcome of a step: a correct answer, or the end of the episode where the environment names none. "
-        "Dotted diagonal: calibrated. Points: bins of about equally many predictions, areas their shares."
+        "Dotted diagonal: calibrated. Points: bins of about equally many predictions, areas their shares; "
+        "learners stand a little aside of each other."
     )
     if not len(rows):
         return text
@@ -104,6 +110,6 @@ def _note(tables: Tables, study: Study) -> str:
     n = rows["n"]
     count = f"{n.max()}" if n.min() == n.max() else f"{n.min()} to {n.max()}"
     return (
-        f"{text} Whiskers: {tables.percent} Wilson intervals at the effective number of predictions over "
-        f"n = {count} training seeds with predictions in a bin."
+        f"{text} Whiskers: {tables.percent} Wilson intervals over the n = {count} training seeds of a bin, "
+        "at the effective number of predictions."
     )
