@@ -13,7 +13,7 @@ EVALUATED = ("episodes.parquet", "steps.parquet", "evaluation.json")
 MEASURED = ("scores.parquet", "curve_scores.parquet", "costs.parquet")
 STUDY = ("study.json", "scores.parquet", "curve_scores.parquet", "costs.parquet")
 OFF_POLICY = ("behaviour", "events", "estimates", "overlap", "coverage")
-DRAWN = ("summary", "comparisons", "curves", "incidence")
+DRAWN = ("summary", "comparisons", "curves", "incidence", "reliability")
 STATISTICS = (*DRAWN, "sample_efficiency")
 
 Blocks = Mapping[str, Mapping[str, Mapping[str, list[int]]]]
@@ -43,6 +43,11 @@ def block_folders(study: str, divided: Blocks, below: str = "results") -> list[P
 def block_files(study: str, divided: Blocks, *names: str) -> list[str]:
     """Files of those names of each block of a study."""
     return [str(folder / name) for folder in block_folders(study, divided) for name in names]
+
+
+def forecast_files(study: "Study", divided: Blocks) -> list[str]:
+    """The step tables behind reliability diagrams; none without the metric set ``model``."""
+    return block_files(study.name, divided, "steps.parquet") if "model" in study.metrics else []
 
 
 def off_policy_files(study: "Study") -> list[str]:

@@ -8,6 +8,7 @@ GENERAL = ("learning_curves", "bars", "pairwise_tests")
 OF_METRIC_SET = {
     "interview": ("mastery_incidence", "gain_by_modality", "difficulty_mix"),
     "goal": ("success_incidence",),
+    "model": ("reliability",),
 }
 OF_ENVIRONMENT = {"GoalGrid": ("trajectories",)}
 
