@@ -154,7 +154,7 @@ class Forecast(_Model):
     """What learned models foretell of the test episodes; see ``algorithms.forecasts``."""
 
     horizon: Count = Field(10, description="Steps that are foretold at once.")
-    episodes: Count = Field(
+    imagined: Count = Field(
         20, description="So many first test episodes are imagined to their end, per seed."
     )
     particles: Count = Field(10, description="Imagined episodes for each of them.")

@@ -45,7 +45,9 @@ def followed_steps(study: Study, divided: Blocks) -> list[str]:
     """The step tables that example trajectories are read from: each algorithm's block of the first seed."""
     first = {
         environment: {
-            algorithm: {name: seeds for name, seeds in blocks.items() if study.seeds[0] in seeds}
+            algorithm: {
+                name: seeds for name, seeds in blocks.items() if study.seeds_in(environment)[0] in seeds
+            }
             for algorithm, blocks in divided[environment].items()
         }
         for environment in followed(study)
