@@ -13,6 +13,7 @@ ENVIRONMENTS = {
     "GoalGrid": "seedbed.environments.goal_grid:GoalGrid",
     "Gymnasium": "seedbed.environments.external:GymnasiumEnvironment",
     "Generalized": "seedbed.environments.generalized.dynamics:GeneralizedEnvironment",
+    "Distribution": "seedbed.environments.distribution:Distribution",
     "GymnasiumVector": "seedbed.environments.external:VectorEnvironment",
 }
 ALGORITHMS = {
@@ -35,6 +36,7 @@ METRICS = {
     "episodes": "seedbed.metrics.episodes:METRICS",
     "interview": "seedbed.metrics.interview:METRICS",
     "goal": "seedbed.metrics.goal:METRICS",
+    "generalization": "seedbed.metrics.generalization:METRICS",
 }
 
 

@@ -39,6 +39,8 @@ class Purpose(IntEnum):
     BEHAVIOUR = 14
     """Episodes that are logged for off-policy evaluation."""
     BEHAVIOUR_ACTIONS = 15
+    ENVIRONMENTS = 18
+    """Environments of a distribution that training takes place in."""
 
 
 ACTIONS_OF = {

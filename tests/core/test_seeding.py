@@ -59,6 +59,7 @@ def test_purposes_keep_their_numbers():
         "STATISTICS": 13,
         "BEHAVIOUR": 14,
         "BEHAVIOUR_ACTIONS": 15,
+        "ENVIRONMENTS": 18,
     }
     assert set(ACTIONS_OF.values()).isdisjoint(ACTIONS_OF)
 
