@@ -103,7 +103,9 @@ def make(name: str, arguments: dict[str, Any], registry: dict[str, str], kind: s
         return load(name, registry, kind)(**arguments)
     except ValidationError as error:
         problems = [
-            f"  {'.'.join(map(str, problem['loc'])) or 'all'}: {problem['msg']} (got {problem['input']!r})"
+            f"  {'.'.join(map(str, problem['loc']))}: {problem['msg']} (got {problem['input']!r})"
+            if problem["loc"]
+            else f"  {problem['msg'].removeprefix('Value error, ')}"
             for problem in error.errors()
         ]
         raise SeedbedError("\n".join([f"The {kind} '{name}' refuses its arguments:", *problems])) from None

@@ -49,11 +49,11 @@ class Drawn(NamedTuple):
 class Distribution:
     """A distribution over environments: every episode takes place in an environment drawn from it.
 
-    The protocol is "frozen policy": a policy is trained in some environments and then tested as it is, without
-    learning, in half of its test episodes (even numbers) in its training environments and in the other half in
-    fresh ones. The generalization gap is the score in training environments minus the score in fresh ones.
-    Without a number of training environments every episode, also in training, has a fresh one. The training
-    environments differ between training seeds, so that intervals over seeds include the luck of their draw.
+    The protocol is "frozen policy": a policy is trained in some environments and then evaluated as it is,
+    without learning, half of its episodes (even numbers) in its training environments and half in fresh ones.
+    The generalization gap is the score in training environments minus that in fresh ones. Without a number of
+    training environments every episode, also in training, has a fresh one. The training environments differ
+    between training seeds, so intervals over seeds include the luck of their draw.
 
     Raises:
         ValueError: an environment of the distribution cannot be made, has other spaces than another one, or
@@ -69,8 +69,8 @@ class Distribution:
     )
     sampler: str | Callable[..., Any] | None = Field(
         None,
-        description="package.module:Name, called with a generator, gives {argument: value} within the ranges; "
-        "drawn independently if absent.",
+        description="package.module:Name, called with a generator, gives {argument: value} within "
+        "the ranges; drawn independently if absent.",
     )
     train: int | None = Field(None, ge=1, lt=2**32, description="Training environments per training seed.")
     start: Literal["episode", "environment"] = Field(
@@ -94,23 +94,28 @@ class Distribution:
         if getattr(self.reference, "vectorisation", "sync") == "async":
             raise ValueError("vectorisation 'async' cannot change environments between episodes; use 'sync'.")
         inner = self.reference.spec
-        taken = sorted({fact.name for fact in inner.facts} & {NUMBER.name, *self._names})
+        ours = (NUMBER, *map(self._fact, self._names))
+        taken = sorted({fact.name for fact in inner.facts} & {fact.name for fact in ours})
         if taken:
             raise ValueError(
-                f"{', '.join(taken)} is a fact of {self.environment} already and would name two columns."
+                f"{', '.join(taken)} would name two columns: it is a fact of {self.environment}."
             )
-        facts = (*inner.facts, NUMBER, *map(self._fact, self._names))
         noise = inner.initial_noise
         if hasattr(self.reference, "draw"):
             noise += 2 + len(self._names)
-        self.spec: Spec = replace(inner, facts=facts, initial_noise=noise)
+        self.spec: Spec = replace(inner, facts=(*inner.facts, *ours), initial_noise=noise)
         self.member = functools.lru_cache(KEPT)(self._member)
         self._training = functools.lru_cache(KEPT)(self._training_point)
         self._try()
 
     def _fact(self, name: str) -> Fact:
         told = "" if self.parameters[name].numeric else "position in the list of "
-        return Fact(name, "float64", f"{told}the parameter {name} of the episode's environment", final=True)
+        return Fact(
+            f"parameter_{name}",
+            "float64",
+            f"{told}the parameter {name} of the episode's environment",
+            final=True,
+        )
 
     def _try(self) -> None:
         """Construct what can be drawn at the ends of each range, and some draws."""
@@ -160,7 +165,7 @@ class Distribution:
 
     def facts(self, number: np.ndarray, numbers: np.ndarray) -> dict[str, np.ndarray]:
         """Facts of episodes [...], from the environments' numbers and their parameters [..., p]."""
-        columns = {name: numbers[..., i].copy() for i, name in enumerate(self._names)}
+        columns = {f"parameter_{name}": numbers[..., i].copy() for i, name in enumerate(self._names)}
         return {NUMBER.name: number.astype(np.int64)} | columns
 
     def training_values(self, seed: int) -> list[dict[str, Any]]:
@@ -269,9 +274,7 @@ def _refuse_twice(arguments: Mapping[str, Any], name: str) -> None:
     inner: Any = arguments
     for part in name.split("."):
         if not isinstance(inner, Mapping):
-            raise ValueError(
-                f"The parameter {name} leads into {inner!r} of the arguments, which has no keys."
-            )
+            raise ValueError(f"The parameter {name} leads into the argument {inner!r}, which has no keys.")
         if part not in inner:
             return
         inner = inner[part]

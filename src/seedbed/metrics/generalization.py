@@ -1,4 +1,4 @@
-"""Metrics of a distribution over environments: training environments, fresh ones, and the gap between them."""
+"""Metrics of a distribution over environments: training ones, fresh ones, and the gap between them."""
 
 import numpy as np
 import pandas as pd
@@ -67,6 +67,7 @@ METRICS = (
         3,
         "Share of the episodes in environments drawn anew that end in success.",
         _mean("success", seen=False),
+        rate=True,
     ),
     Metric(
         "success_seen",
@@ -76,6 +77,7 @@ METRICS = (
         3,
         "Share of new episodes in the environments of the seed's training that end in success.",
         _mean("success", seen=True),
+        rate=True,
     ),
     Metric(
         "success_gap",
