@@ -14,7 +14,8 @@ from seedbed.seeding import Purpose
 from seedbed.study_files import load_study
 from seedbed.training import CurvePlan, train
 
-PAGE = (Path(__file__).parents[2] / "docs/generalization.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/generalization.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -40,6 +41,15 @@ def test_the_page_is_short_and_has_these_files():
 def test_modules_of_the_study_are_found(study):
     modules = study.environments["sticks"].modules
     assert {"sticks:Stick", "sticks:even"} <= set(modules)
+
+
+@pytest.mark.parametrize("preset", ["smoke", "quick", "paper"])
+def test_the_shipped_study_trains_on_1_5_25_and_fresh_environments(preset):
+    shipped = load_study(ROOT / "studies/generalization.yaml", preset)
+    resolve(shipped, 4)
+    arguments = [place.arguments for place in shipped.environments.values()]
+    assert [given.pop("train") for given in arguments] == [1, 5, 25, None]
+    assert all(given == arguments[0] for given in arguments)
 
 
 @pytest.mark.slow

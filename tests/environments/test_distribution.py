@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from seedbed.algorithms.uniform_random import UniformRandomPolicy
 from seedbed.artifacts import SeedbedError
+from seedbed.environments import distribution, distribution_lanes
 from seedbed.environments.distribution import Distribution
 from seedbed.environments.external import GymnasiumEnvironment
 from seedbed.environments.interview import MockInterview
@@ -78,12 +79,12 @@ def test_tables_are_the_same_for_any_lanes_and_any_other_seeds(arguments):
 
 @pytest.mark.parametrize("arguments", [INTERVIEW, CAR], ids=["interview", "car"])
 def test_evaluation_alternates_between_training_environments_and_fresh_ones(arguments):
-    table, distribution = tables(arguments, episodes=40).episodes, Distribution(**arguments)
+    table, environment = tables(arguments, episodes=40).episodes, Distribution(**arguments)
     numbers = table["final_training_environment"]
     seen = table["episode"] % 2 == 0
     assert (numbers[seen] == table["episode"][seen] // 2 % arguments["train"]).all()
     assert (numbers[~seen] == -1).all()
-    for name, declared in distribution.parameters.items():
+    for name, declared in environment.parameters.items():
         column = table[f"final_parameter_{name}"]
         if declared.choice is None:
             low, high = declared.ends()
@@ -91,24 +92,36 @@ def test_evaluation_alternates_between_training_environments_and_fresh_ones(argu
             assert column[~seen].nunique() == (~seen).sum()
         for seed in (0, 1):
             known = [
-                declared.number(declared.point(values[name])) for values in distribution.training_values(seed)
+                declared.number(declared.point(values[name])) for values in environment.training_values(seed)
             ]
             rows = seen & (table["seed"] == seed)
             assert column[rows].tolist() == [known[number] for number in numbers[rows]]
-    assert distribution.training_values(0) != distribution.training_values(1)
+    assert environment.training_values(0) != environment.training_values(1)
 
 
 @pytest.mark.parametrize("arguments", [INTERVIEW, CAR, BANKS], ids=["interview", "car", "banks"])
 def test_training_takes_place_in_the_training_environments_alone(arguments):
     environment = Distribution(**arguments)
-    lanes = make_lanes(environment, Purpose.TRAINING, [0, 5], 4)
+    together = make_lanes(environment, Purpose.TRAINING, [0, 5], 4)
+    alone = make_lanes(environment, Purpose.TRAINING, [5], 4)
     numbers = set()
     for _ in range(60):
-        step = lanes.step(np.zeros((2, 4), np.int64))
+        step, single = together.step(np.zeros((2, 4), np.int64)), alone.step(np.zeros((1, 4), np.int64))
+        assert np.array_equal(step.observation[1:], single.observation)
+        assert np.array_equal(step.reward[1:], single.reward)
         ended = step.terminated | step.truncated
         numbers |= set(step.facts["training_environment"][ended].tolist())
-    lanes.close()
+    together.close()
+    alone.close()
     assert numbers == set(range(arguments["train"]))
+
+
+@pytest.mark.parametrize("arguments", [INTERVIEW, CAR], ids=["interview", "car"])
+def test_how_many_environments_are_kept_changes_nothing(arguments, monkeypatch):
+    before = tables(arguments).steps
+    monkeypatch.setattr(distribution, "KEPT", 1)
+    monkeypatch.setattr(distribution_lanes, "OPEN", 1)
+    pd.testing.assert_frame_equal(tables(arguments).steps, before, check_exact=True)
 
 
 def test_without_training_environments_all_are_fresh():
@@ -199,6 +212,8 @@ def test_a_sampler_may_tie_parameters_together():
         Distribution(**arguments, sampler=escaping)
     with pytest.raises(ValueError, match="declared parameters are ability_gain"):
         Distribution(**arguments, sampler=lambda generator: {"ability_gain": 0.01})
+    with pytest.raises(ValueError, match="leaves its family: ability_gain = nan"):
+        Distribution(**arguments, sampler=lambda generator: escaping(generator) | {"ability_gain": math.nan})
     with pytest.raises(ValueError, match="raised ZeroDivisionError"):
         Distribution(**arguments, sampler=lambda generator: 1 / 0)
     with pytest.raises(ValueError, match="cannot be imported: ModuleNotFoundError"):
