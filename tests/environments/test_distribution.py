@@ -214,6 +214,8 @@ def test_a_sampler_may_tie_parameters_together():
         Distribution(**arguments, sampler=lambda generator: {"ability_gain": 0.01})
     with pytest.raises(ValueError, match="leaves its family: ability_gain = nan"):
         Distribution(**arguments, sampler=lambda generator: escaping(generator) | {"ability_gain": math.nan})
+    with pytest.raises(ValueError, match="other values for an equal generator"):
+        Distribution(**arguments, sampler=lambda generator: correlated(np.random.default_rng()))
     with pytest.raises(ValueError, match="raised ZeroDivisionError"):
         Distribution(**arguments, sampler=lambda generator: 1 / 0)
     with pytest.raises(ValueError, match="cannot be imported: ModuleNotFoundError"):
@@ -228,7 +230,7 @@ def test_a_sampler_that_fails_late_is_told_with_seed_and_episode(arguments):
 
     def late(generator):
         calls.append(1)
-        return {name: 0 if len(calls) <= 18 else -1}
+        return {name: 0 if len(calls) <= 34 else -1}
 
     environment = Distribution(**arguments | {"parameters": declared, "sampler": late, "train": None})
     with pytest.raises(EpisodeError, match=r"seed 7, episode \d+: .*leaves its family.* = -1"):
@@ -327,6 +329,7 @@ def test_points_and_values_belong_to_each_other():
         assert all(made.point(made.value(point)) == point for point in points)
         assert set(made.ends()) <= set(points) or made.choice is made.integers is None
     assert ParameterRange(integers=(0, 3)).point(np.int64(2)) == 2
+    assert isinstance(ParameterRange(uniform=(0, 3)).point(2), float)
     for wrong in (True, 1.0, "1", None, [1], math.nan, 4):
         with pytest.raises(ValueError, match="is not in integers"):
             ParameterRange(integers=(0, 3)).point(wrong)

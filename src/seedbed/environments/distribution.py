@@ -123,9 +123,14 @@ class Distribution:
             for i, name in enumerate(self._names):
                 for end in self.parameters[name].ends():
                     self.member((*self.first_point[:i], end, *self.first_point[i + 1 :]))
-        if self._names:
-            for number in range(TRIED):
-                self.member(self.drawn_point(_trial(number)))
+        for number in range(TRIED if self._names else 0):
+            point = self.drawn_point(_trial(number))
+            if self.drawn_point(_trial(number)) != point:
+                raise ValueError(
+                    f"The sampler {self.sampler} gives other values for an equal generator, so that a rerun "
+                    "would have other environments. Let it draw from the generator alone."
+                )
+            self.member(point)
 
     def drawn_point(self, generator: np.random.Generator) -> Point:
         """A parameter set.

@@ -72,7 +72,7 @@ class ParameterRange(BaseModel):
         elif isinstance(value, int | float) and not isinstance(value, bool):
             [(low, high)] = self.model_dump(exclude_none=True).values()
             if low <= value <= high and (self.integers is None or isinstance(value, int)):
-                return value
+                return value if self.integers is not None else float(value)  # 1 and 1.0 are one environment
         raise ValueError(f"{value!r} is not in {self}")
 
     def value(self, point: float | int) -> Any:
