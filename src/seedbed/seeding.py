@@ -43,6 +43,8 @@ class Purpose(IntEnum):
     """Bootstrap samples, batches and roll-outs of a learned model."""
     FORECAST = 17
     """Episodes that a learned model imagines beside those of an evaluation."""
+    ENVIRONMENTS = 18
+    """Environments of a distribution that training takes place in."""
 
 
 ACTIONS_OF = {

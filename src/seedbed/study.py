@@ -94,8 +94,13 @@ class Environment(_Model):
 
     @property
     def modules(self) -> list[str]:
-        """Its own module and those that its arguments name, such as wrappers, as "package.module:Name"."""
-        return [location(self.environment, ENVIRONMENTS, "environment"), *mentioned(self.arguments)]
+        """Its own module and those that its arguments name, as "package.module:Name".
+
+        These are wrappers and the like, and the registered environment that a distribution is over.
+        """
+        inner = self.arguments.get("environment")
+        over = [ENVIRONMENTS[inner]] if isinstance(inner, str) and inner in ENVIRONMENTS else []
+        return [location(self.environment, ENVIRONMENTS, "environment"), *over, *mentioned(self.arguments)]
 
 
 class Algorithm(_Model):

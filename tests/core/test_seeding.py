@@ -61,6 +61,7 @@ def test_purposes_keep_their_numbers():
         "BEHAVIOUR_ACTIONS": 15,
         "MODEL": 16,
         "FORECAST": 17,
+        "ENVIRONMENTS": 18,
     }
     assert set(ACTIONS_OF.values()).isdisjoint(ACTIONS_OF)
 
