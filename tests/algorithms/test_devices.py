@@ -1,5 +1,8 @@
 """Devices: what is refused where, one copy per direction, no tensor left behind, the CPU's bits untouched."""
 
+import os
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,10 +11,12 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from seedbed.algorithms import devices
 from seedbed.algorithms.devices import NoDeviceError, host, on, torch_device, training_on
+from seedbed.algorithms.uniform_random import UniformRandom
 from seedbed.environments.goal_grid import GoalGrid
 from seedbed.environments.interview import MockInterview
 from seedbed.registry import ALGORITHMS, make
 from seedbed.resolution import resolve
+from seedbed.settings import training_settings
 from seedbed.study import Study
 from seedbed.study_files import StudyError
 from seedbed.training import train
@@ -27,7 +32,14 @@ LEARNERS = {
     "dqn": ({"hidden": [16], "learning_starts": 20, "batch_size": 8}, 60),
     "sac": ({"hidden": [16], "learning_starts": 20, "batch_size": 8}, 50),
     "mbpo": (
-        {"hidden": [16], "learning_starts": 20, "batch_size": 8, "fit_every": 20, "rollouts": 8, "model": MODEL},
+        {
+            "hidden": [16],
+            "learning_starts": 20,
+            "batch_size": 8,
+            "fit_every": 20,
+            "rollouts": 8,
+            "model": MODEL,
+        },
         50,
     ),
     "pets": ({"learning_starts": 20, "fit_every": 20, "model": MODEL, "planner": PLANNER}, 45),
@@ -78,8 +90,7 @@ def computed(func, args, kwargs):
     tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
     away = [x for x in tensors if isinstance(x, Elsewhere)]
     named = kwargs.get("device")
-    moves = func in (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default)
-    if away and not moves and (left := [x for x in tensors if not isinstance(x, Elsewhere) and x.dim()]):
+    if away and (left := [x for x in tensors if not isinstance(x, Elsewhere) and x.dim()]):
         raise RuntimeError(f"{func} mixes devices: {len(left)} tensors are still on the CPU")
     away = bool(away) if named is None else torch.device(named).type != "cpu"
     if named is not None:
@@ -100,26 +111,192 @@ class ElsewhereMode(TorchDispatchMode):
         self.copies = {"in": 0, "out": 0}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if func is torch.ops.aten._to_copy.default and kwargs.get("device") is not None:
-            there = torch.device(kwargs["device"]).type != "cpu"
+        out = computed(func, args, kwargs or {})
+        if args and isinstance(args[0], torch.Tensor) and isinstance(out, torch.Tensor):
+            there = isinstance(out, Elsewhere)
             if there != isinstance(args[0], Elsewhere):
                 self.copies["in" if there else "out"] += 1
-        return computed(func, args, kwargs)
+        return out
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Learners of "cuda" are trained ``Elsewhere``."""
+    for module in ("ppo", "a2c", "dqn", "sac", "mbpo", "pets"):
+        monkeypatch.setattr(
+            f"seedbed.algorithms.{module}.torch_device",
+            lambda name: torch.device("meta" if name == "cuda" else "cpu"),
+        )
+    monkeypatch.setattr(devices, "torch_device", lambda name: devices.CPU)  # switches are another test's
+    return ElsewhereMode()
+
+
+MASKED, UNMASKED = MockInterview(), GoalGrid()
+
+
+@pytest.mark.parametrize(
+    "name, dynamics",
+    [(name, MASKED) for name in LEARNERS] + [(name, UNMASKED) for name in ("ppo", "a2c", "dqn", "sac")],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_another_device_is_mixed_with_none_and_learns_the_same(name, dynamics, elsewhere):
+    """Where the other device computes like the CPU, policies and diagnostics are the CPU's bit for bit."""
+    here, diagnostics = trained(name, dynamics)
+    with elsewhere:
+        there, other_diagnostics = trained(name, dynamics, device="cuda")
+    assert min(elsewhere.copies.values()) > 0
+    assert here.keys() == there.keys()
+    for key, array in here.items():
+        np.testing.assert_array_equal(array, there[key], err_msg=key)
+    assert diagnostics.equals(other_diagnostics)
+
+
+def test_the_other_device_of_these_tests_refuses_to_mix():
+    with ElsewhereMode():
+        there = torch.ones(3, device="meta")
+        assert host(there + 1).tolist() == [2, 2, 2]
+        with pytest.raises(RuntimeError, match="mixes devices"):
+            there + torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    "name, arguments, copies_in",
+    [
+        ("ppo", {"lanes": 1, "hidden": [16], "rollout": 1000, "epochs": 1, "minibatches": 1}, 1),
+        ("a2c", {"lanes": 1, "hidden": [16], "update_every": 1000}, 2),  # to act, and to learn from what came
+        ("dqn", {"hidden": [16], "learning_starts": 19, "steps_per_update": 1}, 1),
+        ("sac", {"hidden": [16], "learning_starts": 19}, 1),
+    ],
+)
+def test_a_step_costs_one_copy_out_and_one_in(name, arguments, copies_in, elsewhere):
+    """Learning takes the same copies in both trainings, whose lengths differ by 10 steps without learning."""
+    counts = []
+    for longer in (0, 10):
+        algorithm = make(name, arguments | {"device": "cuda"}, ALGORITHMS, "algorithm")
+        if hasattr(algorithm, "learning_starts"):
+            algorithm = replace(algorithm, learning_starts=19 + longer)
+        elsewhere.copies = {"in": 0, "out": 0}
+        with elsewhere:
+            train(algorithm, GoalGrid(), [3, 5], 20 + longer, None)
+        counts.append(elsewhere.copies)
+    assert counts[1]["in"] - counts[0]["in"] == 10 * copies_in
+    assert counts[1]["out"] - counts[0]["out"] == 10
+
+
+def test_arrays_of_all_kinds_survive_their_common_copy():
+    generator = np.random.default_rng(0)
+    arrays = [
+        generator.random((2, 3, 5), np.float32)[:, ::2],
+        None,
+        generator.random((7,)) < 0.5,
+        np.zeros((0, 4), np.float32),
+        generator.random((3, 1)),
+        torch.arange(5),
+        np.array(3.5),
+    ]
+    with ElsewhereMode() as mode:
+        moved = on(torch.device("meta"), *arrays)
+        assert mode.copies == {"in": 1, "out": 0}
+        for given, there, here in zip(arrays, moved, on(devices.CPU, *arrays), strict=True):
+            if given is None:
+                assert there is here is None
+                continue
+            assert (type(there), type(here)) == (Elsewhere, torch.Tensor)
+            np.testing.assert_array_equal(host(there), np.asarray(given))
+            assert host(there).dtype == host(here).dtype == np.asarray(given).dtype
+
+
+@no_gpu
+def test_without_a_gpu_cuda_is_refused_in_words_and_auto_is_the_cpu():
+    with pytest.raises(NoDeviceError, match="none here that torch can use"):
+        torch_device("cuda")
+    assert issubclass(NoDeviceError, ValueError)
+    with pytest.raises(ValueError, match="Use device: cpu, or auto"):
+        trained("ppo", GoalGrid(), device="cuda")
+    assert torch_device("auto") == torch_device("cpu") == devices.CPU
+    auto, _ = trained("dqn", GoalGrid(), device="auto")
+    cpu, _ = trained("dqn", GoalGrid())
+    for key in cpu:
+        np.testing.assert_array_equal(auto[key], cpu[key])
+
+
+def test_what_training_used_is_told():
+    algorithm = make("ppo", LEARNERS["ppo"][0] | {"device": "cpu"}, ALGORITHMS, "algorithm")
+    facts = train(algorithm, GoalGrid(), [3], 48, None).device
+    assert (facts["asked"], facts["used"], facts["gpu"]) == ("cpu", "cpu", None)
+    assert facts["deterministic_algorithms"] == torch.are_deterministic_algorithms_enabled()
+    assert train(UniformRandom(), GoalGrid(), [3], 0, None).device is None
+
+
+def test_on_a_gpu_determinism_is_switched_on_and_off_again(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")  # the caller's own choice stays
+    for name in ("cuda", "auto"):
+        before = torch.get_deterministic_debug_mode()
+        with training_on(name) as facts:
+            assert torch.get_deterministic_debug_mode() == 2
+        assert torch.get_deterministic_debug_mode() == before
+        assert (facts["asked"], facts["used"], facts["gpu"]) == (name, "cuda", "A GPU")
+        assert facts["deterministic_algorithms"] is True
+        assert facts["cublas_workspace_config"] == os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+
+
+def study(**algorithm):
+    return Study.model_validate(
+        {
+            "name": "small",
+            "title": "Small",
+            "question": "Which is better?",
+            "environments": {"here": {"environment": "GoalGrid"}},
+            "algorithms": {"first": algorithm, "random": {"algorithm": "random"}},
+            "seeds": "0-3",
+            "evaluation": {"curve": {"every": 100, "episodes": 2}, "test": {"episodes": 3}},
+            "statistics": {"primary": {"here": "return"}, "baseline": "random"},
+        }
+    )
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("dynamics", [MockInterview(), GoalGrid()], ids=["masked", "unmasked"])
-def test_another_device_mixes_nothing_and_learns_the_same(name, dynamics, monkeypatch):
-    """Where the other device computes like the CPU, the policies are the CPU's bit for bit."""
-    here, diagnostics = trained(name, dynamics)
-    monkeypatch.setattr(devices.torch.cuda, "is_available", lambda: True)
-    for module in ("ppo", "a2c", "dqn", "sac", "mbpo", "pets"):
-        monkeypatch.setattr(f"seedbed.algorithms.{module}.torch_device", lambda name: torch.device("meta"))
-    with ElsewhereMode():
-        there, other_diagnostics = trained(name, dynamics)
-    assert here.keys() == there.keys()
-    for key, array in here.items():
-        assert type(there[key]) is np.ndarray
-        np.testing.assert_array_equal(array, there[key], err_msg=key)
-    assert diagnostics.equals(other_diagnostics)
+def test_the_studys_device_is_the_algorithms_argument_and_asks_for_a_gpu(name):
+    """Nothing is refused where the study is resolved: that may be a machine without the GPU."""
+    made = study(algorithm=name, budget=2000, device="cuda")
+    assert made.algorithms["first"].gpu == 1
+    settings = training_settings(made, "here", "first", "seeds-0-3", [0, 1, 2, 3])
+    assert settings["algorithm"]["arguments"] == {"device": "cuda"}
+    assert resolve(made, 4)["algorithms"]["here"]["first"]["device"] == "cuda"
+    assert Study.model_validate(made.model_dump()) == made
+
+
+def test_the_cpu_is_no_argument_so_that_other_algorithms_need_not_know_it():
+    made = study(algorithm="ppo", budget=2000, device="cpu", arguments={"gamma": 0.9})
+    assert made.arguments("first", "here") == {"gamma": 0.9}
+    assert made.algorithms["first"].gpu == 0
+    assert study(algorithm="ppo", budget=2000, device="auto").algorithms["first"].gpu == 0
+    assert study(algorithm="ppo", budget=2000, device="cuda", gpu=2).algorithms["first"].gpu == 2
+
+
+@pytest.mark.parametrize("name", ["shortest_path", "seedbed.algorithms.uniform_random:UniformRandom"])
+def test_an_algorithm_without_networks_refuses_a_device(name):
+    with pytest.raises(StudyError, match=r"algorithms.first \(in here\): device: cuda: .* on the CPU only"):
+        resolve(study(algorithm=name, device="cuda"), 4)
+
+
+def test_a_device_is_given_once_and_has_a_known_name():
+    with pytest.raises(ValueError, match="device is given twice"):
+        study(algorithm="ppo", budget=2000, device="auto", arguments={"device": "cuda"})
+    with pytest.raises(ValueError, match="'auto', 'cpu' or 'cuda'"):
+        study(algorithm="ppo", budget=2000, device="gpu")
+
+
+@needs_gpu
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_gpu_learns_what_the_cpu_learns_and_repeats_itself(name):
+    """Other last bits, hence other signs of steps down gradients near 0: alike on average, not each."""
+    cpu, _ = trained(name, MASKED)
+    gpu, _ = trained(name, MASKED, device="cuda")
+    again, _ = trained(name, MASKED, device="cuda")
+    for key, array in cpu.items():
+        np.testing.assert_array_equal(gpu[key], again[key], err_msg=key)
+        assert np.abs(gpu[key] - array).mean() < 1e-3, key

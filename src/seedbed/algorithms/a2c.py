@@ -98,19 +98,18 @@ class A2C:
             summed = min(self.update_every, (budget - steps) // lanes.lanes)
             for _ in range(summed):
                 # [S, L, inputs]: what the lanes show now, and how they answer
-                seen, mask, uniforms = on(
-                    learner.device, lanes.observation, lanes.mask, exploration.uniforms()
-                )
+                seen, mask = on(learner.device, lanes.observation, lanes.mask)
                 observation = seen.flatten(2)
                 logits = mask_logits(networks["policy"](learner.layers["policy"], observation), mask)
-                probabilities = torch.softmax(logits.detach(), -1)
-                action = inverse_cdf(probabilities, uniforms)
-                step = lanes.step(host(action))
+                probabilities = torch.softmax(logits.detach(), -1).cpu()
+                action = inverse_cdf(probabilities, torch.from_numpy(exploration.uniforms()))
+                step = lanes.step(action.numpy())
                 recorder.step(step)
 
                 estimate = networks["value"](learner.layers["value"], observation).squeeze(2)
-                advantage = self._target(step, learner) - estimate
-                log_probability, entropy = log_probability_and_entropy(logits, action)
+                target, chosen = self._target(step, learner, action)
+                advantage = target - estimate
+                log_probability, entropy = log_probability_and_entropy(logits, chosen)
                 loss = -log_probability * advantage.detach() + self.value_coefficient / 2 * advantage.square()
                 loss = loss - self.entropy_coefficient * entropy
                 learner.accumulate(loss.mean(1).sum() / summed)
@@ -123,18 +122,22 @@ class A2C:
                 recorder.evaluate(steps, policy())
         return policy()
 
-    def _target(self, step: LaneStep, learner: Learner) -> torch.Tensor:
-        """One-step targets r + gamma V(s'), [S, L] float32.
+    def _target(
+        self, step: LaneStep, learner: Learner, action: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """One-step targets r + gamma V(s'), [S, L] float32, and the actions on the learner's device.
 
         V(s') of the observation before any reset: a truncated episode is worth what it promises there, a
         terminated one is worth nothing more.
         """
         with torch.no_grad():
             scaled = (self.reward_scale * step.reward).astype(np.float32)
-            following, goes_on, reward = on(learner.device, step.final_observation, ~step.terminated, scaled)
+            following, goes_on, reward, chosen = on(
+                learner.device, step.final_observation, ~step.terminated, scaled, action
+            )
             promised = learner.networks["value"](learner.layers["value"], following.flatten(2)).squeeze(2)
             promised.mul_(goes_on)
-            return reward + self.gamma * promised
+            return reward + self.gamma * promised, chosen
 
 
 def _diagnostics(

@@ -97,9 +97,8 @@ def host(tensor: torch.Tensor) -> np.ndarray:
 def training_on(name: Device) -> Iterator[dict[str, Any]]:
     """What happens inside is repeatable on the device behind ``name``, as far as torch can make it.
 
-    On a GPU sums over equal indices are made in a fixed order (``torch.use_deterministic_algorithms``) and
-    cuBLAS keeps to one workspace. torch only warns where it cannot vouch for an operation: of those used here
-    ``cumsum``. On the CPU nothing is switched. For run.json:
+    On a GPU torch is held to operations that it vouches for (``torch.use_deterministic_algorithms``; others
+    raise RuntimeError) and cuBLAS to one workspace. On the CPU nothing is switched. For run.json:
 
     Yields:
         "asked" and "used", the GPU's name and the switches in force.
@@ -114,7 +113,7 @@ def training_on(name: Device) -> Iterator[dict[str, Any]]:
     # cuBLAS reads it when it is first used.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.get_deterministic_debug_mode()
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(True)
     try:
         yield _facts(name, device)
     finally:
@@ -127,7 +126,6 @@ def _facts(name: Device, device: torch.device) -> dict[str, Any]:
         "used": device.type,
         "gpu": None if device.type == "cpu" else torch.cuda.get_device_name(device),
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
-        "deterministic_warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
         "cublas_workspace_config": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
         "cudnn_deterministic": torch.backends.cudnn.deterministic,

@@ -118,25 +118,23 @@ class PPO:
     ) -> "Rollout":
         """Act for ``length`` steps of every lane."""
         network, layers = learner.networks["policy"], learner.layers["policy"]
-        rollout, log_probability = Rollout.empty(lanes, length), []
+        rollout = Rollout.empty(lanes, length)
         for t in range(length):
             observation, mask = lanes.observation, lanes.mask
-            x, allowed, uniforms = on(learner.device, observation, mask, exploration.uniforms())
-            probabilities = torch.softmax(mask_logits(network(layers, x.flatten(2)), allowed), -1)
-            drawn = inverse_cdf(probabilities, uniforms)
-            log_probability.append(probabilities.gather(2, drawn.unsqueeze(2)).squeeze(2).log())
-            action = host(drawn)
-            step = lanes.step(action)
+            x, allowed = on(learner.device, observation, mask)
+            probabilities = torch.softmax(mask_logits(network(layers, x.flatten(2)), allowed), -1).cpu()
+            action = inverse_cdf(probabilities, torch.from_numpy(exploration.uniforms()))
+            step = lanes.step(action.numpy())
             recorder.step(step)
 
             rollout.observation[:, t], rollout.action[:, t] = observation, action
+            rollout.log_probability[:, t] = probabilities.gather(2, action.unsqueeze(2)).squeeze(2).log()
             if mask is not None:
                 rollout.mask[:, t] = mask
             rollout.reward[:, t] = self.reward_scale * step.reward
             rollout.next_observation[:, t] = step.final_observation
             rollout.terminated[:, t] = step.terminated
             rollout.ended[:, t] = step.terminated | step.truncated
-        rollout.log_probability[:] = host(torch.stack(log_probability, 1))
         return rollout
 
     def _update(

@@ -240,9 +240,9 @@ class SoftActorCritic:
     @torch.inference_mode()
     def draw(self, observation: np.ndarray, mask: np.ndarray | None, uniforms: np.ndarray) -> np.ndarray:
         """Actions [S, B] for observations [S, B, ...], masks [S, B, A] and uniforms [S, B]."""
-        x, allowed, uniforms = on(self._device, observation, mask, uniforms)
+        x, allowed = on(self._device, observation, mask)
         logits = mask_logits(self.actor(self.learner.layers["policy"], x.flatten(2)), allowed)
-        return host(inverse_cdf(torch.softmax(logits, -1), uniforms))
+        return inverse_cdf(torch.softmax(logits, -1).cpu(), torch.from_numpy(uniforms)).numpy()
 
     def goal(self, batch: Batch) -> torch.Tensor:
         """What the critics should say, [S, B]: r + discount x soft value of s' by the target critics."""
