@@ -228,6 +228,7 @@ class SoftActorCritic:
         self._target = self.learner.parameters.clone()
         self._targets = [self.learner.layers_of(name, self._target) for name in ("q1", "q2")]
         self.temperature = Temperature(len(self.seeds), settings.temperature, settings.temperature_rate)
+        self._alpha = self._temperature_there()
         self.updates = 0
         self.diagnostics: dict[str, np.ndarray] = {}
         """Of the last update, [S]."""
@@ -249,7 +250,7 @@ class SoftActorCritic:
         with torch.no_grad():
             logits = self.actor(self.learner.layers["policy"], batch.next_observation)
             values = torch.minimum(*(self.critic(layers, batch.next_observation) for layers in self._targets))
-            following, _ = soft_value(mask_logits(logits, batch.next_mask), values, self._temperature())
+            following, _ = soft_value(mask_logits(logits, batch.next_mask), values, self._alpha)
             return self.settings.reward_scale * batch.reward + batch.discount * following
 
     def update(self, batch: Batch) -> None:
@@ -268,7 +269,7 @@ class SoftActorCritic:
             with torch.no_grad():
                 values.append(affine(hidden, *layers[-1]))
         logits = mask_logits(self.actor(self.learner.layers["policy"], batch.observation), batch.mask)
-        value, entropy = soft_value(logits, torch.minimum(*values), self._temperature())
+        value, entropy = soft_value(logits, torch.minimum(*values), self._alpha)
         self.learner.step((loss - value.mean(1)).sum())
         self._target[:, self._critics].lerp_(self.learner.parameters[:, self._critics], settings.target_rate)
 
@@ -282,6 +283,8 @@ class SoftActorCritic:
                 "temperature": self.temperature.value,
             }
         self.temperature.step(excess)
+        self._alpha = self._temperature_there()
 
-    def _temperature(self) -> torch.Tensor:
+    def _temperature_there(self) -> torch.Tensor:
+        """[S, 1] on the device."""
         return on(self._device, self.temperature.value.astype(np.float32)[:, None])[0]
