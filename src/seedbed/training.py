@@ -194,8 +194,11 @@ class TrainingRun(NamedTuple):
 
 @contextmanager
 def _device_of(algorithm: "Algorithm") -> Iterator[dict[str, Any] | None]:
-    """Switches for the device that an algorithm asks for; torch is not imported where it asks for none."""
-    if not hasattr(algorithm, "device"):
+    """Switches for the device that an algorithm asks for; torch is not imported where it asks for none.
+
+    A user's algorithm may mean something else by ``device``; then it is left to it.
+    """
+    if getattr(algorithm, "device", None) not in ("auto", "cpu", "cuda"):
         yield None
         return
     from seedbed.algorithms.devices import training_on

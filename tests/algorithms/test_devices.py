@@ -228,6 +228,14 @@ def test_what_training_used_is_told():
     assert train(UniformRandom(), GoalGrid(), [3], 0, None).device is None
 
 
+class OwnDevice(UniformRandom):
+    device = "tpu:3"
+
+
+def test_what_a_users_algorithm_calls_its_device_is_left_to_it():
+    assert train(OwnDevice(), GoalGrid(), [3], 0, None).device is None
+
+
 def test_on_a_gpu_determinism_is_switched_on_and_off_again(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
