@@ -32,15 +32,8 @@ LEARNERS = {
     "dqn": ({"hidden": [16], "learning_starts": 20, "batch_size": 8}, 60),
     "sac": ({"hidden": [16], "learning_starts": 20, "batch_size": 8}, 50),
     "mbpo": (
-        {
-            "hidden": [16],
-            "learning_starts": 20,
-            "batch_size": 8,
-            "fit_every": 20,
-            "rollouts": 8,
-            "model": MODEL,
-        },
-        50,
+        {"hidden": [16], "learning_starts": 20, "batch_size": 8, "updates": 1, "rollouts": 8, "model": MODEL},
+        30,
     ),
     "pets": ({"learning_starts": 20, "fit_every": 20, "model": MODEL, "planner": PLANNER}, 45),
 }
