@@ -125,9 +125,27 @@ class Algorithm(_Model):
     threads: Count = Field(
         1, description="CPU cores of a training job; more than one breaks block exactness."
     )
-    gpu: int = Field(0, ge=0, description="GPUs that a training job asks for.")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "cpu",
+        description="Where its networks are trained: cpu, the reference; cuda, a GPU; auto, a GPU if any.",
+    )
+    gpu: int = Field(
+        0, ge=0, description="GPUs that a training job asks for; 1 if absent and `device` is cuda."
+    )
     mem_mb: Count = Field(2000, description="Memory that a training job asks for, MB.")
     runtime: Count = Field(240, description="Time limit of a training job, minutes.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gpu_for_cuda(cls, data: Any) -> Any:
+        return {"gpu": 1} | data if isinstance(data, dict) and data.get("device") == "cuda" else data
+
+    @model_validator(mode="after")
+    def _one_device(self) -> Self:
+        given = [self.arguments, *self.arguments_in.values()]
+        if self.device != "cpu" and any("device" in arguments for arguments in given):
+            raise ValueError("device is given twice: beside the arguments and among them; keep the first")
+        return self
 
 
 class Episodes(_Model):
@@ -305,9 +323,10 @@ class Study(_Model):
         }
 
     def arguments(self, algorithm: str, environment: str) -> dict[str, Any]:
-        """An algorithm's hyper-parameters in one environment."""
+        """An algorithm's hyper-parameters in one environment, with its device unless that is the CPU."""
         entry = self.algorithms[algorithm]
-        return entry.arguments | entry.arguments_in.get(environment, {})
+        device = {} if entry.device == "cpu" else {"device": entry.device}
+        return entry.arguments | entry.arguments_in.get(environment, {}) | device
 
     def modules(self, algorithm: str, environment: str) -> list[str]:
         """An algorithm's own module and those that its arguments name, as "package.module:Name"."""

@@ -2,10 +2,10 @@
 
 import math
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -187,6 +187,24 @@ class TrainingRun(NamedTuple):
     """Decisions that policies took in evaluations for the curve, over all seeds and modes."""
     model_calls: int
     """Predictions of learned models while training, over all seeds; those for the curve not among them."""
+    device: dict[str, Any] | None
+    """Where networks were trained and what was switched there, see ``algorithms.devices.training_on``; None
+    for an algorithm that has no such choice."""
+
+
+@contextmanager
+def _device_of(algorithm: "Algorithm") -> Iterator[dict[str, Any] | None]:
+    """Switches for the device that an algorithm asks for; torch is not imported where it asks for none.
+
+    A user's algorithm may mean something else by ``device``; then it is left to it.
+    """
+    if getattr(algorithm, "device", None) not in ("auto", "cpu", "cuda"):
+        yield None
+        return
+    from seedbed.algorithms.devices import training_on
+
+    with training_on(algorithm.device) as facts:
+        yield facts
 
 
 def train(
@@ -212,9 +230,13 @@ def train(
         phase: context manager under which evaluations run.
         purpose: stream of the training episodes.
         curve_purpose: stream of the curve's episodes.
+
+    Raises:
+        ValueError: as ``Algorithm.train``, or the algorithm asks for a device that is not there.
     """
     recorder = CurveRecorder(dynamics, seeds, budget, curve, phase, curve_purpose)
-    with closing(make_lanes(dynamics, purpose, seeds, max(1, algorithm.lanes))) as lanes:
+    lanes = make_lanes(dynamics, purpose, seeds, max(1, algorithm.lanes))
+    with closing(lanes), _device_of(algorithm) as device:
         policy = algorithm.train(lanes, seeds, budget, recorder)
     return TrainingRun(
         policy,
@@ -223,4 +245,5 @@ def train(
         recorder.diagnostics(),
         recorder.decisions,
         recorder.model_calls,
+        device,
     )

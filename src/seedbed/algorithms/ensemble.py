@@ -13,6 +13,7 @@ import torch
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from seedbed.algorithms.devices import CPU, host, on
 from seedbed.algorithms.networks import ALIGNMENT, Layers, Learner, StackedMLP, check_widths
 from seedbed.algorithms.world_model import ModelShape, WorldModel, variance
 from seedbed.environments.base import Knowledge, Spec
@@ -119,6 +120,7 @@ class Ensemble:
         seeds: training seeds, [S].
         lanes: steps per seed that come at a time, L.
         capacity: steps kept per seed, the latest.
+        device: where members are fitted; what is remembered and the model that results are on the CPU.
     """
 
     def __init__(
@@ -129,15 +131,17 @@ class Ensemble:
         seeds: Sequence[int],
         lanes: int,
         capacity: int,
+        device: torch.device = CPU,
     ):
         self.settings, self.spec, self.knowledge, self.seeds = settings, spec, knowledge, list(seeds)
         self.shape = ModelShape.of(spec, knowledge)
         self._network = EnsembleNetwork(self.shape, settings.hidden)
         self._learner = Learner(
             {"model": self._network}, self.seeds, settings.learning_rate,
-            weight_decay=settings.weight_decay, members=settings.members, part=1,
+            weight_decay=settings.weight_decay, members=settings.members, part=1, device=device,
         )  # fmt: skip
-        self._real = (torch.arange(self.shape.width) < self.shape.targets).float()
+        self._device = device
+        self._real = (torch.arange(self.shape.width, device=device) < self.shape.targets).float()
         self._generators = [stream(Purpose.MODEL, seed) for seed in self.seeds]
         slots = max(-(-capacity // lanes), HOLD_OUT_EVERY)
         shape, d = (len(self.seeds), slots, lanes), int(np.prod(spec.observation_shape))
@@ -241,9 +245,12 @@ class Ensemble:
             for values, value in zip(scales.values(), (centre, spread, size), strict=True):
                 values.append(value.astype(np.float32))
         return _Data(
-            inputs.view(seeds * rows, -1),
-            targets.view(seeds * rows, -1),
-            torch.from_numpy(latest(self._event).reshape(-1).astype(np.float32)),
+            *on(
+                self._device,
+                inputs.view(seeds * rows, -1),
+                targets.view(seeds * rows, -1),
+                latest(self._event).reshape(-1).astype(np.float32),
+            ),
             latest(self._copies) * train[:, None].astype(np.uint8),
             np.flatnonzero(held_out)[-VALIDATION_ROWS:],
             {name: np.stack(values) for name, values in scales.items()},
@@ -258,7 +265,7 @@ class Ensemble:
                 copies = data.copies[seed, :, member]
                 own = np.repeat(np.arange(rows), copies if copies.any() else 1)
                 chosen.append(own[(draws[member] * len(own)).astype(np.int64)] + seed * rows)
-        return torch.from_numpy(np.stack(chosen))
+        return on(self._device, np.stack(chosen))[0]
 
     def _losses(self, mean, variances, logit, target, event) -> torch.Tensor:
         """Negative log likelihood without its constant, [R, B]: summed over numbers, event included."""
@@ -270,7 +277,7 @@ class Ensemble:
     def _validate(self, data: "_Data", parameters: torch.Tensor) -> torch.Tensor:
         """Mean loss of each row on the steps held out, [S x members]; 0 before there are any."""
         if not len(data.held_out):
-            return torch.zeros(len(parameters))
+            return torch.zeros(len(parameters), device=self._device)
         mean, variances, logit, target, event = self._held_out(data, parameters)
         return self._losses(mean, variances, logit, target, event)[:, : len(data.held_out)].mean(1)
 
@@ -278,35 +285,37 @@ class Ensemble:
         """Predictions and truth on the steps held out, padded to a multiple of 16 rows by the last one."""
         held_out = np.pad(data.held_out, (0, -len(data.held_out) % ALIGNMENT), "edge")
         seeds, members = len(self.seeds), self.settings.members
-        rows = torch.from_numpy(held_out)[None] + data.copies.shape[1] * torch.arange(seeds)[:, None]
-        rows = rows.repeat_interleave(members, 0)
+        rows = held_out[None] + data.copies.shape[1] * np.arange(seeds)[:, None]
+        (rows,) = on(self._device, rows.repeat(members, 0))
         x, target, event = data.at(rows)
         return (*self._network(self._network.layers(parameters), x), target, event)
 
     def _model(self, data: "_Data", losses: torch.Tensor) -> WorldModel:
-        elites = losses.argsort(dim=1, stable=True)[:, : self.settings.elites].sort(1).values
+        elites = losses.cpu().argsort(dim=1, stable=True)[:, : self.settings.elites].sort(1).values
         rows = elites + self.settings.members * torch.arange(len(self.seeds))[:, None]
-        parameters = self._learner.parameters[rows.view(-1)].view(len(self.seeds), self.settings.elites, -1)
+        parameters = self._learner.parameters.cpu()[rows.view(-1)].view(
+            len(self.seeds), self.settings.elites, -1
+        )
         return WorldModel(self.shape, self.settings.hidden, parameters, data.scales)
 
     @torch.inference_mode()
     def _diagnose(self, data: "_Data", training: torch.Tensor, validation: torch.Tensor) -> None:
-        self.diagnostics = {"model_loss": training.mean(1).numpy()}
+        self.diagnostics = {"model_loss": host(training.mean(1))}
         count, rows = self.shape.targets, len(data.held_out)
         if not rows:
             return
         mean, _, logit, target, event = self._held_out(data, self._learner.parameters)
         shape = (len(self.seeds), self.settings.members, -1, self.shape.width)
-        mean, target = (x.view(shape)[:, :, :rows, :count].double().numpy() for x in (mean, target))
+        mean, target = (host(x.view(shape)[:, :, :rows, :count].double()) for x in (mean, target))
         together = mean.mean(1)
         unchanged = np.square(target[:, 0]).mean(1)
         moves = unchanged > 0
         ratio = np.square(together - target[:, 0]).mean(1) / np.where(moves, unchanged, 1.0)
         self.diagnostics |= {
-            "validation_loss": validation.mean(1).numpy(),
+            "validation_loss": host(validation.mean(1)),
             "validation_error": (ratio * moves).sum(-1) / np.maximum(moves.sum(-1), 1),
             "disagreement": mean.std(1, ddof=1).mean((1, 2)),
         }
-        logit, event = (x.view(shape[:3])[:, :, :rows].double().numpy() for x in (logit, event))
+        logit, event = (host(x.view(shape[:3])[:, :, :rows].double()) for x in (logit, event))
         error = np.square((1 / (1 + np.exp(-logit))).mean(1) - event[:, 0]) * (event[:, 0] >= 0)
         self.diagnostics["event_brier"] = error.sum(1) / np.maximum((event[:, 0] >= 0).sum(1), 1)

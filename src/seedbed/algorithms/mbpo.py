@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
+from seedbed.algorithms.devices import torch_device
 from seedbed.algorithms.ensemble import Ensemble, EnsembleSettings
 from seedbed.algorithms.mbpo_policy import MBPOPolicy
 from seedbed.algorithms.replay import Batch, Replay
@@ -93,7 +94,8 @@ class MBPO(SAC):
         learner = SoftActorCritic(self, spec, seeds)
         size = max(min(budget, self.buffer_size), 2 * self.lanes)
         replay = Replay(spec, len(seeds), self.lanes, size, gamma=self.gamma, keep_masks=True)
-        ensemble = Ensemble(self.model, spec, knowledge, seeds, self.lanes, size)
+        device = torch_device(self.device)
+        ensemble = Ensemble(self.model, spec, knowledge, seeds, self.lanes, size, device)
         imagined = ImaginedSteps(self, spec, knowledge, seeds)
         real = round(self.real_share * self.batch_size)
         exploration = BlockStreams(Purpose.EXPLORATION, seeds, (self.lanes,))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
+from seedbed.algorithms.devices import CPU
 from seedbed.seeding import Purpose, stream
 
 ALIGNMENT = 16
@@ -147,6 +148,7 @@ class Learner:
         weight_decay: squared parameters, halved, times this are added to the loss.
         members: rows per seed.
         part: tells several learners of one seed apart; their parameters come from streams of their own.
+        device: where the matrices lie; initial parameters are drawn on the CPU, so that seeds begin alike.
     """
 
     def __init__(
@@ -159,20 +161,20 @@ class Learner:
         weight_decay: float = 0.0,
         members: int = 1,
         part: int | None = None,
+        device: torch.device = CPU,
     ):
-        self.networks, self._weight_decay = networks, weight_decay
+        self.networks, self._weight_decay, self.device = networks, weight_decay, device
         self.learning_rate, self.epsilon, self.max_gradient_norm = learning_rate, epsilon, max_gradient_norm
         size = sum(network.size for network in networks.values())
-        self.parameters, self.gradients, self._mean, self._variance = torch.zeros(
-            4, len(seeds) * members, size
-        )
-        self._steps = torch.zeros(())
+        matrices = torch.zeros(4, len(seeds) * members, size)
         generators = [stream(Purpose.INITIALISATION, seed, part) for seed in seeds]
-        for number, row in enumerate(self.parameters):
+        for number, row in enumerate(matrices[0]):
             generator, offset = generators[number // members], 0
             for network in networks.values():
                 network.initialise(row[offset : offset + network.size], generator)
                 offset += network.size
+        self.parameters, self.gradients, self._mean, self._variance = matrices.to(device)
+        self._steps = torch.zeros((), device=device)
         self.layers = {
             name: [
                 tuple(view.detach().requires_grad_() for view in layer)

@@ -1,8 +1,9 @@
 """PETS: probabilistic ensembles with trajectory sampling, for discrete actions.
 
 Chua et al. 2018 (arXiv 1805.12114). A model of the environment is learned from all steps so far and a plan is
-made anew at every step, from where the last one left off. What the environment knows of itself
-(``environments.base.Knowledge``) need not be learned; without it reward and termination are.
+made anew at every step, from where the last one left off, on the CPU whatever
+the device. What the environment knows of itself (``environments.base.Knowledge``) need not be learned;
+without it reward and termination are.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
+from seedbed.algorithms.devices import Device, torch_device
 from seedbed.algorithms.ensemble import Ensemble, EnsembleSettings
 from seedbed.algorithms.pets_policy import PETSPolicy
 from seedbed.algorithms.planning import PlannerSettings
@@ -43,6 +45,7 @@ class PETS:
     )
     model: EnsembleSettings = Field(EnsembleSettings(), description="The model of the environment")
     planner: PlannerSettings = Field(PlannerSettings(), description="How it looks ahead")
+    device: Device = "cpu"
 
     policy_class: ClassVar = PETSPolicy
 
@@ -65,12 +68,15 @@ class PETS:
 
         Raises:
             ValueError: the budget is not a multiple of lanes or not above ``learning_starts``, or the
-                environment has several agents.
+                environment has several agents, or there is no such device.
         """
         spec, seeds = lanes.spec, list(seeds)
         self._check(spec, lanes.lanes, budget)
         knowledge = getattr(getattr(lanes, "dynamics", None), "knowledge", None)
-        ensemble = Ensemble(self.model, spec, knowledge, seeds, self.lanes, min(budget, self.buffer_size))
+        ensemble = Ensemble(
+            self.model, spec, knowledge, seeds, self.lanes, min(budget, self.buffer_size),
+            torch_device(self.device),
+        )  # fmt: skip
         exploration = BlockStreams(Purpose.EXPLORATION, seeds, (self.lanes, 2))
         policy = PETSPolicy(seeds, spec, knowledge, asdict(self.planner), None, None)
         memory, calls = None, 0

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from seedbed.algorithms.devices import on
 from seedbed.environments.base import Spec
 from seedbed.environments.lanes import LaneStep
 
@@ -92,6 +93,12 @@ class Batch(NamedTuple):
     """[S, B] int64: where the transitions lie, for ``Replay.update``"""
     mask: torch.Tensor | None = None
     """[S, B, actions] bool for ``observation``, if the replay keeps it"""
+
+    def on(self, device: torch.device) -> "Batch":
+        """The same on a device, by one copy; ``index`` stays where the replay is."""
+        names = [name for name in self._fields if name != "index"]
+        moved = on(device, *(getattr(self, name) for name in names))
+        return self._replace(**dict(zip(names, moved, strict=True)))
 
 
 class Replay:

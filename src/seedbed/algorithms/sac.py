@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
 from seedbed.algorithms.categorical_policy import CategoricalPolicy
+from seedbed.algorithms.devices import Device, host, on, torch_device
 from seedbed.algorithms.networks import Learner, StackedMLP, affine, check_widths
 from seedbed.algorithms.q_policy import QNetwork
 from seedbed.algorithms.replay import Batch, Replay
@@ -134,6 +135,7 @@ class SAC:
         "state. Below 1, so that it can be reached (Christodoulou 2019: 0.98)",
     )
     max_gradient_norm: float | None = Field(None, gt=0, description="Per seed; null never clips")
+    device: Device = "cpu"
 
     policy_class: ClassVar = CategoricalPolicy
 
@@ -151,7 +153,7 @@ class SAC:
 
         Raises:
             ValueError: the budget is not a multiple of lanes or not above ``learning_starts``, or the
-                environment has several agents.
+                environment has several agents, or there is no such device.
         """
         spec, seeds = lanes.spec, list(seeds)
         check_budget(self, spec, lanes.lanes, budget)
@@ -216,42 +218,48 @@ class SoftActorCritic:
         self.sizes = [math.prod(spec.observation_shape), *settings.hidden, spec.actions]
         self.actor = StackedMLP(self.sizes, settings.activation, output_gain=0.01)
         self.critic = QNetwork(self.sizes, settings.activation, dueling=False, output_gain=0.01)
+        self._device = torch_device(settings.device)
         self.learner = Learner(
             {"policy": self.actor, "q1": self.critic, "q2": self.critic},
             self.seeds, settings.learning_rate, max_gradient_norm=settings.max_gradient_norm,
+            device=self._device,
         )  # fmt: skip
         self._critics = slice(self.actor.size, None)
         self._target = self.learner.parameters.clone()
         self._targets = [self.learner.layers_of(name, self._target) for name in ("q1", "q2")]
         self.temperature = Temperature(len(self.seeds), settings.temperature, settings.temperature_rate)
+        self._alpha = self._temperature_there()
         self.updates = 0
         self.diagnostics: dict[str, np.ndarray] = {}
         """Of the last update, [S]."""
 
     def policy(self) -> CategoricalPolicy:
         """The actor as it is now."""
-        parameters = self.learner.parameters[:, : self.actor.size].clone()
+        parameters = self.learner.parameters[:, : self.actor.size].clone().cpu()
         return CategoricalPolicy(self.seeds, self.sizes, self.settings.activation, parameters)
 
     @torch.inference_mode()
     def draw(self, observation: np.ndarray, mask: np.ndarray | None, uniforms: np.ndarray) -> np.ndarray:
         """Actions [S, B] for observations [S, B, ...], masks [S, B, A] and uniforms [S, B]."""
-        x = torch.from_numpy(observation).flatten(2)
-        logits = self.actor(self.learner.layers["policy"], x)
-        logits = mask_logits(logits, None if mask is None else torch.from_numpy(mask))
-        return inverse_cdf(torch.softmax(logits, -1), torch.from_numpy(uniforms)).numpy()
+        x, allowed = on(self._device, observation, mask)
+        logits = mask_logits(self.actor(self.learner.layers["policy"], x.flatten(2)), allowed)
+        return inverse_cdf(torch.softmax(logits, -1).cpu(), torch.from_numpy(uniforms)).numpy()
 
     def goal(self, batch: Batch) -> torch.Tensor:
         """What the critics should say, [S, B]: r + discount x soft value of s' by the target critics."""
         with torch.no_grad():
             logits = self.actor(self.learner.layers["policy"], batch.next_observation)
             values = torch.minimum(*(self.critic(layers, batch.next_observation) for layers in self._targets))
-            following, _ = soft_value(mask_logits(logits, batch.next_mask), values, self._temperature())
+            following, _ = soft_value(mask_logits(logits, batch.next_mask), values, self._alpha)
             return self.settings.reward_scale * batch.reward + batch.discount * following
 
     def update(self, batch: Batch) -> None:
-        """One gradient step of critics, actor and temperature; ``batch`` holds [S, B] transitions."""
-        goal, settings = self.goal(batch), self.settings
+        """One gradient step of critics, actor and temperature; ``batch`` [S, B] comes from the CPU."""
+        settings = self.settings
+        count = batch.action.new_tensor(self.sizes[-1]) if batch.mask is None else batch.mask.sum(-1)
+        wanted = settings.entropy_share * np.log(count.numpy())
+        batch = batch.on(self._device)
+        goal = self.goal(batch)
         loss, values = 0.0, []
         for name in ("q1", "q2"):
             layers = self.learner.layers[name]
@@ -261,22 +269,22 @@ class SoftActorCritic:
             with torch.no_grad():
                 values.append(affine(hidden, *layers[-1]))
         logits = mask_logits(self.actor(self.learner.layers["policy"], batch.observation), batch.mask)
-        value, entropy = soft_value(logits, torch.minimum(*values), self._temperature())
+        value, entropy = soft_value(logits, torch.minimum(*values), self._alpha)
         self.learner.step((loss - value.mean(1)).sum())
         self._target[:, self._critics].lerp_(self.learner.parameters[:, self._critics], settings.target_rate)
 
-        count = batch.action.new_tensor(self.sizes[-1]) if batch.mask is None else batch.mask.sum(-1)
-        wanted = settings.entropy_share * np.log(count.numpy())
-        excess = (entropy.detach().numpy() - wanted).mean(1)
+        excess = (host(entropy) - wanted).mean(1)
         self.updates += 1
         if self.updates % UPDATES_BETWEEN_LOGS == 0:
             self.diagnostics = {
-                "loss": loss.detach().numpy() / 2,
-                "value": value.detach().mean(1).numpy() / settings.reward_scale,
-                "entropy": entropy.detach().mean(1).numpy(),
+                "loss": host(loss) / 2,
+                "value": host(value.mean(1)) / settings.reward_scale,
+                "entropy": host(entropy.mean(1)),
                 "temperature": self.temperature.value,
             }
         self.temperature.step(excess)
+        self._alpha = self._temperature_there()
 
-    def _temperature(self) -> torch.Tensor:
-        return torch.from_numpy(self.temperature.value.astype(np.float32))[:, None]
+    def _temperature_there(self) -> torch.Tensor:
+        """[S, 1] on the device."""
+        return on(self._device, self.temperature.value.astype(np.float32)[:, None])[0]
