@@ -74,9 +74,7 @@ rule evaluate_generalized:
 
 rule run_series:
     input:
-        tuning=lambda wildcards: tuning_trials(
-            wildcards.study, STUDIES[wildcards.study].meta.environment
-        ),
+        tuning=lambda wildcards: tuning_trials(wildcards.study, STUDIES[wildcards.study].meta.environment),
     output:
         trials="results/{study}/meta/trials.parquet",
         run="results/{study}/meta/evaluation.json",

@@ -1,5 +1,8 @@
 """Statistics, figures and tables of generalized environments."""
 
+from seedbed.figures.names import kind_of
+from seedbed.reporting.result_list import figure_files, table_files
+
 for study in GENERALIZED.values():
 
     rule:

@@ -156,7 +156,7 @@ class GeneralizedStudy(_Model):
         return blocks
 
     def seeds(self, environment: str) -> dict[str, list[int]]:
-        """Seeds of trials by job: one for all environments of a set, or one for each trial in a single one."""
+        """Seeds of trials by job: one for all environments, or one for each trial in a single one."""
         if not self.environments[environment].single:
             return {"training": [self.seed], "evaluation": [self.seed]}
         first = self.seed + self.tuning
@@ -166,7 +166,7 @@ class GeneralizedStudy(_Model):
         }
 
     def plan(self, environment: str, meta: bool = False) -> "GeneralizedStudy":
-        """What the trials in one environment depend on, and nothing else: other changes rerun none of them."""
+        """What the trials in one environment depend on, and nothing else: what reruns them."""
         entry = self.environments[environment].model_copy(update={"title": None, "beside": None})
         agents = {
             label: agent.model_copy(update={"title": None, "beside": None, "environments": None})

@@ -66,9 +66,7 @@ def comparison_table(
     """``compare``'s rows of each environment label."""
     parts = []
     for label, chosen in picks.items():
-        table = compare(
-            test[label], chosen, margin=margin, seed=seed, draws=draws, confidence=confidence
-        )
+        table = compare(test[label], chosen, margin=margin, seed=seed, draws=draws, confidence=confidence)
         table.insert(0, "label", label)
         parts.append(table)
     return pd.concat(parts, ignore_index=True)

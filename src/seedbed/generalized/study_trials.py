@@ -42,7 +42,7 @@ def sampler_of(study: GeneralizedStudy, label: str) -> Sampler:
 
 
 def environments_of(study: GeneralizedStudy, label: str) -> dict[str, list[EnvironmentDocument]]:
-    """"tuning" and "test" environments of a label; a single environment is both."""
+    """ "tuning" and "test" environments of a label; a single environment is both."""
     entry = study.environments[label]
     if entry.single:
         only = canonical_environment(entry.domains[0], entry.variants.get(entry.domains[0]))
@@ -74,7 +74,7 @@ def agent_of(entry: Agent) -> SarsaTiles:
 
 
 def tune(study: GeneralizedStudy, label: str, part: int) -> pd.DataFrame:
-    """One part's tuning trials, all agents: every so-maniest configuration, so that parts take equally long."""
+    """One part's tuning trials, all agents. Parts take turns in the grid, so that all take equally long."""
     grid, indices = full_grid(), sorted(configurations_of(study, label))
     parts = len(study.blocks()[label][TOGETHER])
     chosen = {index: grid[index] for index in indices[part::parts]}
@@ -150,8 +150,8 @@ def resolve_generalized(study: GeneralizedStudy) -> dict[str, Any]:
 
     Returns:
         "study"; "environments": label -> sampler, configurations tuned among, and the SHA-256 over the
-        documents of its tuning and test environments; "algorithms": label -> agent label -> what is not tuned;
-        "blocks": the jobs.
+        documents of its tuning and test environments; "algorithms": label -> agent label -> what is not
+        tuned; "blocks": the jobs.
 
     Raises:
         StudyError: an environment's limits leave too few configurations, or a variant is of another domain.
