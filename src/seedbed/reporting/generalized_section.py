@@ -24,6 +24,7 @@ from seedbed.reporting.formatting import (
 from seedbed.reporting.generalized_results import GeneralizedResults
 from seedbed.reporting.generalized_tables import (
     DECIMALS,
+    MAKERS,
     METHODS,
     comparison_source,
     decisions,
@@ -40,11 +41,10 @@ def generalized_context(
 ) -> dict[str, Any]:
     """Everything that the templates say about the study; numbers enter the register."""
     study, declared = results.study, Declared(results, register)
-    tables = {
-        name: to_markdown(table, study.name, register)
-        for name, table in generalized_tables(results).items()
-        if table.rows
-    }
+    tables = dict.fromkeys(MAKERS, Markdown(""))
+    for name, table in generalized_tables(results).items():
+        if table.rows:
+            tables[name] = to_markdown(table, study.name, register)
 
     def said(claim: Claim) -> Markdown:
         return register.mark(claim.identity, claim.text, claim.sources)
@@ -154,7 +154,7 @@ def _told(results: GeneralizedResults, row: Mapping[str, Any]) -> str:
         if finite(row["difference_low"]) and finite(row["difference_high"]):
             told += f" {interval(row['difference_low'], row['difference_high'], DECIMALS)}"
         told += f" ({p_equals(row['p_student'])}, Student's t); " if finite(row["p_student"]) else "; "
-    told += f"{x} is higher in {general(int(row['wins']))} environments and lower in "
+    told += f"{x} is higher in {several(int(row['wins']), 'environment')} and lower in "
     told += f"{general(int(row['losses']))} ({p_equals(row['p_sign'])}, sign test). "
     mean, wins = decisions(results, row)
     names = {"x": x, "y": y}
