@@ -21,6 +21,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "puddle_world": ("closed", "open"),
 }
 """Of each domain; the first is the default."""
+FOLDERS = ("meta", "statistics", "figures", "tables")
 TOGETHER = "all"
 """Stands where other studies name an algorithm: all agents of an environment share their jobs."""
 
@@ -115,6 +116,8 @@ class GeneralizedStudy(_Model):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         for label, entry in self.environments.items():
+            if label in FOLDERS:
+                raise ValueError(f"environments.{label}: the results have a folder of that name")
             _member(entry.beside, self.environments, f"environments.{label}.beside")
             limited = entry.most_features or entry.most_tiles
             if limited and (entry.configurations or self.configurations) == "all":

@@ -24,6 +24,7 @@ COST = {
 }
 DECIMALS = 1
 """Of scores."""
+_ABOVE = "Columns as in the table of verdicts."
 ROW_KEYS = ("label", "reading", "agent_x", "method_x", "agent_y", "method_y")
 COMPARED = (
     *("mean_x", "mean_y", "n", "difference", "difference_low", "difference_high", "p_student", "p_welch"),
@@ -44,16 +45,7 @@ def generalized_table_names(study: GeneralizedStudy) -> list[str]:
 
 def generalized_tables(results: GeneralizedResults) -> dict[str, Table]:
     """All tables of a study by name, in the order of ``generalized_table_names``."""
-    makers = {
-        "verdicts": verdict_table,
-        "choices": choice_table,
-        "methods": method_table,
-        "single": single_table,
-        "sensitivities": sensitivity_table,
-        "series": series_table,
-        "cost": cost_table,
-    }
-    return {name: makers[name](results) for name in generalized_table_names(results.study)}
+    return {name: MAKERS[name](results) for name in generalized_table_names(results.study)}
 
 
 def verdict_table(results: GeneralizedResults) -> Table:
@@ -66,13 +58,14 @@ def verdict_table(results: GeneralizedResults) -> Table:
 
 
 def method_table(results: GeneralizedResults) -> Table:
-    """Copeland's choice against the mean's, for each agent."""
+    """Copeland's choice against the mean's, where they differ."""
     rows = [
-        (label, results.methods(label, agent)) for label in results.main for agent in results.agents(label)
+        (label, row)
+        for label in results.main
+        for agent in results.agents(label)
+        if (row := results.methods(label, agent))["configuration_x"] != row["configuration_y"]
     ]
-    caption = "Copeland's choice of a configuration against the mean's, for the same agent. " + _explained(
-        results
-    )
+    caption = f"Copeland's choice of a configuration against the mean's, where they differ. {_ABOVE}"
     return _compared(results, "methods", caption, rows)
 
 
@@ -80,7 +73,7 @@ def single_table(results: GeneralizedResults) -> Table:
     """The usual evaluation: tuned and tested in one environment."""
     caption = (
         "The usual evaluation for contrast: agents tuned and tested in one environment without noise and "
-        "transforms. B's range covers that environment alone, so that it is C's. " + _explained(results)
+        f"transforms. B's range covers that environment alone, so that it is C's. {_ABOVE}"
     )
     return _compared(results, "single", caption, _pairs(results, results.single, ("mean",)))
 
@@ -102,7 +95,7 @@ def sensitivity_table(results: GeneralizedResults) -> Table:
                 ]
     caption = (
         "What a different choice where the paper leaves one would have changed; configurations chosen anew "
-        "by the best tuning mean. " + _explained(results)
+        f"by the best tuning mean. {_ABOVE}"
     )
     return _compared(results, "sensitivities", caption, rows)
 
@@ -120,9 +113,9 @@ def _explained(results: GeneralizedResults) -> str:
     level, margin = 100 * results.settings.confidence, 100 * results.study.margin
     return (
         f"Difference of mean scores with its {level:g} % bootstrap interval; two-sided p of Student's t "
-        "test, below it of the paired one; environments won, lost (and tied) by the first, with the two-sided p of "
-        f"the sign test; p of equality of the means within {margin:g} % of the second's. Not corrected for "
-        "the number of tests."
+        "test, below it of the paired one; trials won, lost (and tied) by the first, with the two-sided p "
+        f"of the sign test; p of equality of the means within {margin:g} % of the second's. Not corrected "
+        "for the number of tests."
     )
 
 
@@ -314,8 +307,8 @@ def series_table(results: GeneralizedResults) -> Table:
         caption=(
             f"Agent {one_line(results.study.title_of(plan.agent))} in {general(plan.series)} series of "
             f"{general(plan.length)} environments, each series from a family of its own. The unit is the "
-            "series: mean score over its environments. Differences, wins and tests (paired t, sign) are against the "
-            "agent that forgets; not corrected for the number of tests."
+            "series: mean score over its environments. Differences, wins and tests (paired t, sign) are "
+            "against the agent that forgets; not corrected for the number of tests."
         ),
         header=("What it does", "Mean", "Growths", "Difference", "t test", "Won", "Sign test"),
         keys=("agent", "mean", "growths", "difference", "p_paired", "wins", "p_sign"),
@@ -373,3 +366,15 @@ def _measured(costs: "pd.DataFrame") -> dict[str, float | None]:
     peaks = costs.peak_memory_bytes.dropna()
     values["peak_memory_mb"] = float(peaks.max()) / 1e6 if len(peaks) else None
     return values
+
+
+MAKERS = {
+    "verdicts": verdict_table,
+    "choices": choice_table,
+    "methods": method_table,
+    "single": single_table,
+    "sensitivities": sensitivity_table,
+    "series": series_table,
+    "cost": cost_table,
+}
+"""All tables that a study can have, in their order in the paper."""
