@@ -25,7 +25,6 @@ from seedbed.reporting.generalized_results import GeneralizedResults
 from seedbed.reporting.generalized_tables import (
     DECIMALS,
     MAKERS,
-    METHODS,
     comparison_source,
     decisions,
     generalized_tables,
@@ -34,6 +33,8 @@ from seedbed.reporting.layout import Cell, Row, Table, to_markdown
 from seedbed.reporting.limitations import code_limitations
 from seedbed.reporting.methods import Declared, setting
 from seedbed.reporting.trace import Register, Source
+
+_CHOICES = {"mean": "the mean's choice", "copeland": "Copeland's choice"}
 
 
 def generalized_context(
@@ -190,15 +191,14 @@ def reversals(results: GeneralizedResults) -> list[Claim]:
                 same.append((where, comparison_source(results, row)))
                 continue
             mean, wins = decisions(results, row)
-            sides = {"x": METHODS[row["method_x"]], "y": METHODS[row["method_y"]]}
-            verdict = (
-                f"by the test mean {sides[mean]}'s choice is better"
-                if mean
-                else "by the test mean neither choice is shown to be better"
-            )
+            sides = {"x": _CHOICES[row["method_x"]], "y": _CHOICES[row["method_y"]]}
+            verdict = f"{sides[mean]} has" if mean else "neither choice is shown to have"
+            verdict += " the better test mean; "
+            verdict += f"{sides[wins]} wins" if wins else "neither is shown to win"
             verdict += (
-                f", by wins {sides[wins]}'s" if wins else ", by wins neither"
-            ) + f" ({general(int(row['wins']))} to {general(int(row['losses']))} for Copeland's)."
+                f" more often ({general(int(row['wins']))} to {general(int(row['losses']))} trials for "
+            )
+            verdict += f"{sides['x']})."
             identity = f"{results.study.name}/reversal/{label}/{agent}"
             claims.append(Claim(identity, f"{where}: {verdict}", (comparison_source(results, row),)))
     if same:
