@@ -111,6 +111,7 @@ def test_tuning_and_test_environments_are_apart_and_a_single_one_is_both(small):
     assert {e.variant for e in environments_of(study, "open")["test"]} == {"open"}
 
 
+@pytest.mark.slow
 def test_any_chunking_gives_the_same_bytes(ran, run_study, small, tmp_path):
     project, study = ran
     run_study(tmp_path, GeneralizedStudy.model_validate(small | {"configurations_per_job": 2}))
