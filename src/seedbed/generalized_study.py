@@ -121,9 +121,11 @@ class GeneralizedStudy(_Model):
             _member(entry.beside, self.environments, f"environments.{label}.beside")
             limited = entry.most_features or entry.most_tiles
             if limited and (entry.configurations or self.configurations) == "all":
-                raise ValueError(f"environments.{label}: limits leave nothing of 'configurations: all'")
-            if len(self.algorithms_in(label)) < 2:
-                raise ValueError(f"environments.{label}: two agents are compared, at least")
+                raise ValueError(f"environments.{label}: limits need a number of configurations, not all")
+            if sum(agent.beside is None for agent in self.algorithms_in(label).values()) < 2:
+                raise ValueError(
+                    f"environments.{label}: two agents are compared, at least, beside variations"
+                )
         for label, agent in self.algorithms.items():
             _member(agent.beside, self.algorithms, f"algorithms.{label}.beside")
             for environment in agent.environments or ():

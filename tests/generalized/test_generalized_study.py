@@ -76,6 +76,18 @@ def test_limits_that_leave_too_little_are_refused_with_the_key(small):
         resolve_generalized(GeneralizedStudy.model_validate(small | {"configurations": 500, "meta": None}))
 
 
+def test_a_study_needs_a_distribution_and_two_agents_in_it(small):
+    only = {"alone": small["environments"]["alone"]}
+    study = GeneralizedStudy.model_validate(
+        small | {"environments": only, "algorithms": {name: {"family": name} for name in "ABC"}, "meta": None}
+    )
+    with pytest.raises(StudyError, match="each is single or a variation"):
+        resolve_generalized(study)
+    agents = {"A": {"family": "A"}, "A_exact": {"family": "A", "growth": 0, "beside": "A"}}
+    with pytest.raises(ValueError, match="two agents are compared"):
+        GeneralizedStudy.model_validate(small | {"algorithms": agents})
+
+
 def test_trials_hang_on_nothing_that_only_words_and_tables_use(small):
     study = GeneralizedStudy.model_validate(small)
     other = copy.deepcopy(small) | {"title": "x", "question": "y", "margin": 0.1, "mem_mb": 9, "meta": None}

@@ -154,9 +154,15 @@ def resolve_generalized(study: GeneralizedStudy) -> dict[str, Any]:
         tuned; "blocks": the jobs.
 
     Raises:
-        StudyError: an environment's limits leave too few configurations, or a variant is of another domain.
+        StudyError: an environment's limits leave too few configurations, a variant is of another domain, or
+            there is no environment to report on.
     """
     environments = {}
+    if all(entry.single or entry.beside for entry in study.environments.values()):
+        raise StudyError(
+            f"studies/{study.name}.yaml: environments: each is single or a variation of another; add one that "
+            f"is neither."
+        )
     for label, entry in study.environments.items():
         key = f"studies/{study.name}.yaml: environments.{label}"
         if other := sorted(set(entry.variants) - set(entry.domains)):
