@@ -160,8 +160,8 @@ def resolve_generalized(study: GeneralizedStudy) -> dict[str, Any]:
     environments = {}
     if all(entry.single or entry.beside for entry in study.environments.values()):
         raise StudyError(
-            f"studies/{study.name}.yaml: environments: each is single or a variation of another; add one that "
-            f"is neither."
+            f"studies/{study.name}.yaml: environments: each is single or a variation of another; add one "
+            f"that is neither."
         )
     for label, entry in study.environments.items():
         key = f"studies/{study.name}.yaml: environments.{label}"

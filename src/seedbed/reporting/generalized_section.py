@@ -91,6 +91,7 @@ def generalized_context(
         "findings": [
             {"title": one_line(study.title_of(label)), "claims": found[label]} for label in results.main
         ],
+        "single": [said(claim) for label in results.single for claim in pair_claims(results, label)],
         "reversals": [said(claim) for claim in reversals(results)],
         "tables": tables,
         "figures": figures_of(study.name, figures, templates / "captions"),
@@ -147,15 +148,16 @@ def pair_claims(results: GeneralizedResults, label: str) -> list[Claim]:
 
 def _told(results: GeneralizedResults, row: Mapping[str, Any]) -> str:
     x, y = (one_line(results.study.title_of(row[name])) for name in ("agent_x", "agent_y"))
+    noun = "trial" if results.study.environments[row["label"]].single else "environment"
     if row["ties"] == row["n"]:
-        return f"{x} and {y}: equal in all {several(int(row['n']), 'environment')}."
+        return f"{x} and {y}: equal in all {several(int(row['n']), noun)}."
     told = f"{x} against {y}: "
     if finite(row["difference"]):
         told += f"mean difference {signed(row['difference'], DECIMALS)}"
         if finite(row["difference_low"]) and finite(row["difference_high"]):
             told += f" {interval(row['difference_low'], row['difference_high'], DECIMALS)}"
         told += f" ({p_equals(row['p_student'])}, Student's t); " if finite(row["p_student"]) else "; "
-    told += f"{x} is higher in {several(int(row['wins']), 'environment')} and lower in "
+    told += f"{x} is higher in {several(int(row['wins']), noun)} and lower in "
     told += f"{general(int(row['losses']))} ({p_equals(row['p_sign'])}, sign test). "
     mean, wins = decisions(results, row)
     names = {"x": x, "y": y}
