@@ -8,10 +8,18 @@ import pandas as pd
 import pytest
 import yaml
 
+from seedbed.artifacts import read_table
 from seedbed.environments.generalized.domains import DOMAINS
 from seedbed.generalized.grid import full_grid
-from seedbed.generalized.study_trials import configurations_of, environments_of, resolve_generalized, tune
-from seedbed.generalized.trials import gather
+from seedbed.generalized.methodology import open_methodology
+from seedbed.generalized.study_trials import (
+    agent_of,
+    configurations_of,
+    environments_of,
+    resolve_generalized,
+    tune,
+)
+from seedbed.generalized.trials import TRIAL_COLUMNS, gather
 from seedbed.generalized_study import GRID, VARIANTS, GeneralizedStudy
 from seedbed.layout import generalized_analysis, generalized_files
 from seedbed.study_files import StudyError, as_study, load_study
@@ -130,6 +138,32 @@ def test_any_chunking_gives_the_same_bytes(ran, run_study, small, tmp_path):
     for name in generalized_analysis(study):
         if "costs" not in name:
             assert (tmp_path / name).read_bytes() == (project / name).read_bytes(), name
+
+
+def test_the_jobs_do_what_the_methodology_does_in_one_process(ran):
+    project, study = ran
+    grid, sets = full_grid(), environments_of(study, "both")
+    configurations = {index: grid[index] for index in configurations_of(study, "both")}
+    agents = {name: agent_of(entry) for name, entry in study.algorithms_in("both").items()}
+    result = open_methodology(configurations, sets["tuning"], sets["test"], agents, steps=study.steps)
+    folder = project / "results/ranges"
+    for name, table in (("tuning", result.tuning), ("test", result.test)):
+        found = read_table(folder / f"{name}.parquet", TRIAL_COLUMNS)
+        found = found[found.label == "both"].drop(columns="label").reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, table)
+    compared = pd.read_parquet(folder / "statistics/comparisons.parquet")
+    compared = compared[compared.label == "both"].reset_index(drop=True)
+    exact = [
+        "configuration_x",
+        "mean_x",
+        "difference",
+        "p_student",
+        "wins",
+        "losses",
+        "p_sign",
+        "p_equivalence",
+    ]
+    pd.testing.assert_frame_equal(compared[exact], result.comparisons[exact])
 
 
 def test_everything_that_is_listed_is_made(ran):
