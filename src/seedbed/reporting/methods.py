@@ -18,6 +18,8 @@ from seedbed.reporting.trace import Register, Source
 if TYPE_CHECKING:
     import pandas as pd
 
+    from seedbed.reporting.generalized_results import GeneralizedResults
+
 
 @dataclass(frozen=True)
 class Declared:
@@ -28,7 +30,7 @@ class Declared:
         register: of the paper.
     """
 
-    results: StudyResults
+    results: "StudyResults | GeneralizedResults"
     register: Register
 
     def value(self, key: str) -> Any:
