@@ -20,6 +20,7 @@ if TRAINS:
     include: "rules/train.smk"
     include: "rules/evaluate.smk"
     include: "rules/off_policy.smk"
+    include: "rules/generalized.smk"
 
 
 if CONFIG.secret:
@@ -30,6 +31,7 @@ if CONFIG.secret:
 include: "rules/metrics.smk"
 include: "rules/stats.smk"
 include: "rules/figures.smk"
+include: "rules/generalized_report.smk"
 include: "rules/report.smk"
 include: "rules/provenance.smk"
 

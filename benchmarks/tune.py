@@ -54,6 +54,9 @@ def row(options: argparse.Namespace, variant: str) -> str:
     scores = curve.groupby(["policy_mode", "steps", "seed"])[options.score].mean()
     cells = [variant or "(defaults)"]
     for mode in ("greedy", "sampled"):
+        if mode not in scores.index.get_level_values("policy_mode"):
+            cells.append("-")
+            continue
         means = scores[mode].groupby("steps").mean().iloc[1:]
         final = scores[mode].loc[curve.steps.max()].to_numpy()
         digits = 3 if options.score == "success" else 1

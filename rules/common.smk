@@ -17,6 +17,7 @@ from seedbed import layout
 from seedbed.provenance import run_lock, sources
 from seedbed.registry import METRICS, location
 from seedbed.settings import evaluation_settings, training_settings
+from seedbed.study import Study
 from seedbed.study_files import load_config, load_study
 
 try:
@@ -25,13 +26,18 @@ try:
 except SeedbedError as error:
     raise WorkflowError(str(error)) from None
 
-BLOCKS = {name: layout.blocks(study, CONFIG.seeds_per_job) for name, study in STUDIES.items()}
+# Two kinds of study: those that train policies, and those of generalized environments.
+TRAINING = {name: study for name, study in STUDIES.items() if isinstance(study, Study)}
+GENERALIZED = {name: study for name, study in STUDIES.items() if name not in TRAINING}
+BLOCKS = {name: layout.blocks(study, CONFIG.seeds_per_job) for name, study in TRAINING.items()}
+BLOCKS |= {name: study.blocks() for name, study in GENERALIZED.items()}
+NO_STUDY = "(?!)"  # matches nothing
 BLOCK = layout.BLOCK
 BLOCK_LOG = BLOCK.replace("results/", "results/logs/", 1)
 
 
 wildcard_constraints:
-    study="|".join(STUDIES),
+    study="|".join(TRAINING) or NO_STUDY,
     environment=r"[^/]+",
     algorithm=r"[^/]+",
     block=r"seeds?-[0-9]+(-[0-9]+)?",
@@ -112,6 +118,8 @@ def off_policy_modules(study):
 
 def study_modules(study):
     """Modules of everything a study names."""
+    if study in GENERALIZED:
+        return []
     entries = STUDIES[study]
     cells = [(name, place) for place in entries.environments for name in entries.algorithms_in(place)]
     return [

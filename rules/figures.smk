@@ -10,7 +10,7 @@ def drawing_modules(study):
     return [*metric_modules(study), *sorted({module for entry in environments for module in entry.modules})]
 
 
-for study in STUDIES.values():
+for study in TRAINING.values():
 
     rule:
         name:

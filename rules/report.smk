@@ -13,16 +13,25 @@ STAGES = {
         "figures": figure_files(study),
         "tables": table_files(study),
     }
-    for name, study in STUDIES.items()
+    for name, study in TRAINING.items()
+}
+STAGES |= {
+    name: {
+        "statistics": layout.generalized_analysis(study),
+        "figures": figure_files(study),
+        "tables": table_files(study),
+    }
+    for name, study in GENERALIZED.items()
 }
 TEMPLATES = [
-    *("report/paper.md", "report/methods.md", "report/filters/paper.lua"),
+    *expand("report/{name}.md", name=["paper", "methods", "generalized", "generalized_methods"]),
+    "report/filters/paper.lua",
     *expand("report/templates/{name}", name=["page.html", "paper.tex", "paper.typ"]),
 ]
 PAGES = expand("results/report/{name}", name=["paper.md", "trace.json"])
 RENDERED = expand("results/report/{name}", name=["paper.tex", "paper.pdf", "index.html"])
 
-for study in STUDIES.values():
+for study in TRAINING.values():
 
     rule:
         name:

@@ -7,6 +7,7 @@ rule analyse:
         scores="results/{study}/scores.parquet",
         curve_scores="results/{study}/curve_scores.parquet",
         episodes=lambda wildcards: block_files(wildcards.study, "episodes.parquet"),
+        steps=lambda wildcards: layout.forecast_files(STUDIES[wildcards.study], BLOCKS[wildcards.study]),
     output:
         **{name: f"results/{{study}}/statistics/{name}.parquet" for name in layout.STATISTICS},
     log:
@@ -25,4 +26,4 @@ rule analyse:
         "--settings {params.settings:q} --study {input.study:q} --scores {input.scores:q} "
         "--curve-scores {input.curve_scores:q} --summary {output.summary:q} "
         "--comparisons {output.comparisons:q} --curves {output.curves:q} --incidence {output.incidence:q} "
-        "--sample-efficiency {output.sample_efficiency:q} > {log:q} 2>&1"
+        "--sample-efficiency {output.sample_efficiency:q} --reliability {output.reliability:q} > {log:q} 2>&1"

@@ -11,6 +11,8 @@ rule resolve_study:
         study="results/{study}/study.json",
     log:
         "results/logs/{study}/resolve_study.log",
+    wildcard_constraints:
+        study="|".join(STUDIES),
     conda:
         "../envs/training.yaml"
     params:

@@ -1,4 +1,4 @@
-"""Compute a study's statistics from its scores: intervals, comparisons, curves, incidence."""
+"""Compute a study's statistics from its scores: intervals, comparisons, curves, incidence, reliability."""
 
 from seedbed import job
 
@@ -9,11 +9,12 @@ def main(args):
     import pandas as pd
 
     from seedbed.artifacts import EPISODE_COLUMNS, SCORE_COLUMNS, read_json, read_table, write_table
-    from seedbed.layout import block_files
+    from seedbed.layout import block_files, forecast_files
     from seedbed.metrics.base import CURVE_SCORE_COLUMNS, load_metrics
     from seedbed.statistics.curves import CURVE_COLUMNS, band
     from seedbed.statistics.incidence import INCIDENCE_COLUMNS, incidence_table
     from seedbed.statistics.plan import comparisons, in_declared_mode, rates_of
+    from seedbed.statistics.reliability import FORECAST_COLUMNS, RELIABILITY_COLUMNS, reliability_table
     from seedbed.statistics.sample_efficiency import EFFICIENCY_COLUMNS, sample_efficiency
     from seedbed.statistics.study_tables import summarise
     from seedbed.study import StatisticsSettings, Study
@@ -30,17 +31,23 @@ def main(args):
     write_table(args.curves, band(curve, settings.confidence, rates), CURVE_COLUMNS)
     efficiency = sample_efficiency(curve, study.statistics.sample_efficiency, settings.confidence)
     write_table(args.sample_efficiency, efficiency, EFFICIENCY_COLUMNS)
-    parts = []
+    parts, reliable = [], [pd.DataFrame(columns=list(RELIABILITY_COLUMNS)).astype(RELIABILITY_COLUMNS)]
     for environment, algorithms in resolved["blocks"].items():
         horizon = resolved["environments"][environment]["horizon"]
         for algorithm, blocks in algorithms.items():
-            files = block_files(study.name, {environment: {algorithm: blocks}}, "episodes.parquet")
+            divided = {environment: {algorithm: blocks}}
+            files = block_files(study.name, divided, "episodes.parquet")
             episodes = pd.concat([read_table(path, EPISODE_COLUMNS) for path in files])
             parts.append(
                 incidence_table(
                     environment, algorithm, episodes, horizon=horizon, confidence=settings.confidence
                 )
             )
+            steps = [read_table(path, only=FORECAST_COLUMNS) for path in forecast_files(study, divided)]
+            if steps:
+                cell = (environment, algorithm, episodes, pd.concat(steps))
+                reliable.append(reliability_table(*cell, settings.confidence))
+    write_table(args.reliability, pd.concat(reliable, ignore_index=True), RELIABILITY_COLUMNS)
     write_table(args.incidence, pd.concat(parts, ignore_index=True), INCIDENCE_COLUMNS)
 
 
@@ -57,4 +64,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--sample-efficiency", required=True, help="output: scores at budgets, steps to levels"
     )
+    parser.add_argument("--reliability", required=True, help="output: predicted probabilities by bin")
     job.run(main, parser)

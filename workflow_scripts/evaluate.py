@@ -20,24 +20,22 @@ def main(args):
     dynamics = make(environment["environment"], environment["arguments"], ENVIRONMENTS, "environment")
     algorithm = load(settings["algorithm"]["algorithm"], ALGORITHMS, "algorithm")
     policy = algorithm.policy_class.load(args.policy, dynamics)
-    with watch.phase("evaluation"):
-        runs = [
-            evaluate(
-                policy.in_mode(mode),
-                dynamics,
-                Purpose.TEST,
-                episodes,
-                lanes=settings["lanes"],
-                log_steps=True,
-            )
-            for mode in policy.modes
-        ]
+    tables, decisions = [], 0
+    for mode in policy.modes:
+        acting, played = policy.in_mode(mode), (dynamics, Purpose.TEST, episodes)
+        with watch.phase("evaluation"):
+            run = evaluate(acting, *played, lanes=settings["lanes"], log_steps=True)
+        decisions += run.decisions
+        if settings["forecast"] and hasattr(acting, "add_forecasts"):
+            with watch.phase("forecasts"):
+                tables.append(acting.add_forecasts(*played, run.episodes, run.steps, **settings["forecast"]))
+        else:
+            tables.append((run.episodes, run.steps))
     order = ["seed", "policy_mode", "episode"]
-    table = pd.concat([run.episodes for run in runs]).sort_values(order, kind="stable")
-    steps = pd.concat([run.steps for run in runs]).sort_values([*order, "t"], kind="stable")
+    table = pd.concat([table for table, _ in tables]).sort_values(order, kind="stable")
+    steps = pd.concat([steps for _, steps in tables]).sort_values([*order, "t"], kind="stable")
     write_table(args.episodes, table, EPISODE_COLUMNS)
     write_table(args.steps, steps, STEP_COLUMNS)
-    decisions = sum(run.decisions for run in runs)
     record = run_record(
         "evaluation", settings, watch, steps=decisions, model_calls=decisions * policy.model_calls
     )

@@ -10,10 +10,10 @@ def main(args):
 
     from seedbed.artifacts import read_json, write_json, write_text
     from seedbed.provenance.checklist import seed_plan
-    from seedbed.study import Study
+    from seedbed.study_files import as_study
 
     resolved = {document["study"]["name"]: document for document in map(read_json, args.studies)}
-    studies = [Study.model_validate(document["study"]) for document in resolved.values()]
+    studies = [as_study(document["study"]) for document in resolved.values()]
     configuration = {"configuration": json.loads(args.settings), "studies": resolved}
     write_text(args.configuration, yaml.safe_dump(configuration, sort_keys=False, allow_unicode=True))
     write_json(args.seeds, seed_plan(studies))

@@ -7,11 +7,18 @@ def main(args):
     import json
 
     from seedbed.artifacts import write_json
-    from seedbed.resolution import resolve
     from seedbed.study import Study
+    from seedbed.study_files import as_study
 
-    study = Study.model_validate(json.loads(args.settings))
-    resolved = resolve(study, args.seeds_per_job)
+    study = as_study(json.loads(args.settings))
+    if isinstance(study, Study):
+        from seedbed.resolution import resolve
+
+        resolved = resolve(study, args.seeds_per_job)
+    else:
+        from seedbed.generalized.study_trials import resolve_generalized
+
+        resolved = resolve_generalized(study)
     if args.study:
         write_json(args.study, resolved, sort_keys=False)  # tables follow the study's order
 

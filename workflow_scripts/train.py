@@ -27,7 +27,10 @@ def main(args):
     write_table(args.training, run.episodes, episode_columns)
     write_table(args.diagnostics, run.diagnostics, DIAGNOSTIC_COLUMNS)
     steps = algorithm["budget"] * len(settings["seeds"])
-    record = run_record("training", settings, watch, steps=steps, evaluation_steps=run.decisions)
+    record = run_record(
+        "training", settings, watch, steps=steps, model_calls=run.model_calls, evaluation_steps=run.decisions,
+        device=run.device,
+    )  # fmt: skip
     write_json(args.run, record)
 
 

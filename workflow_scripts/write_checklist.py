@@ -7,16 +7,23 @@ def main(args):
     from pathlib import Path
 
     from seedbed.artifacts import read_json, write_json, write_text
-    from seedbed.layout import block_files, logs
+    from seedbed.layout import block_files, generalized_logs, generalized_tests, logs
     from seedbed.provenance.checklist import Evidence, as_json, as_markdown, checklist
+    from seedbed.study import Study
+    from seedbed.study_files import as_study
 
     provenance = Path("results/provenance")
     runs, written = [], [f"results/logs/provenance/{name}.log" for name in args.records]
     for path in args.studies:
         resolved = read_json(path)
-        name = resolved["study"]["name"]
-        runs += block_files(name, resolved["blocks"], "run.json", "evaluation.json")
-        written += logs(name, resolved["blocks"], bool(resolved["study"]["off_policy"]))
+        study = as_study(resolved["study"])
+        if isinstance(study, Study):
+            runs += block_files(study.name, resolved["blocks"], "run.json", "evaluation.json")
+            written += logs(study.name, resolved["blocks"], bool(study.off_policy))
+        else:
+            runs += block_files(study.name, resolved["blocks"], "run.json")
+            runs += generalized_tests(study, "evaluation.json")
+            written += generalized_logs(study)
     evidence = Evidence(
         root=job.ROOT,
         seeds=provenance / "seeds.json",

@@ -7,12 +7,12 @@ def main(args):
     from seedbed.artifacts import read_json
     from seedbed.provenance.checksums import write_checksums, write_deterministic
     from seedbed.reporting.result_list import result_list
-    from seedbed.study import Study
+    from seedbed.study_files import as_study
 
     files = list(args.files)
     for path in args.studies:
         resolved = read_json(path)
-        files += result_list(Study.model_validate(resolved["study"]), resolved["blocks"])
+        files += result_list(as_study(resolved["study"]), resolved["blocks"])
     write_checksums(args.checksums, files, job.ROOT)
     if args.deterministic:
         write_deterministic(args.deterministic, args.checksums)

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,12 +143,15 @@ def write_table(path: str | Path, table: "pd.DataFrame", columns: Mapping[str, s
         pq.write_table(arrow, temporary, compression="zstd", version="2.6")
 
 
-def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> "pd.DataFrame":
+def read_table(
+    path: str | Path, columns: Mapping[str, str] | None = None, only: Collection[str] | None = None
+) -> "pd.DataFrame":
     """Read a Parquet table and hold it against a schema.
 
     Args:
         path: source file.
-        columns: required columns and types; None reads whatever is there.
+        columns: required columns and types; None requires none.
+        only: names of the columns to read, of those that are there; None reads all.
 
     Raises:
         ArtifactError: the file is missing, truncated, not Parquet, of another schema, or lacks a column.
@@ -157,7 +160,8 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> "p
     import pyarrow.parquet as pq
 
     try:
-        arrow = pq.read_table(path)
+        chosen = None if only is None else [name for name in pq.read_schema(path).names if name in only]
+        arrow = pq.read_table(path, columns=chosen)
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run the rule that makes it first.") from None
     except (pa.ArrowException, OSError) as error:

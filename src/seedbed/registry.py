@@ -13,6 +13,7 @@ ENVIRONMENTS = {
     "GoalGrid": "seedbed.environments.goal_grid:GoalGrid",
     "Gymnasium": "seedbed.environments.external:GymnasiumEnvironment",
     "Generalized": "seedbed.environments.generalized.dynamics:GeneralizedEnvironment",
+    "Distribution": "seedbed.environments.distribution:Distribution",
     "GymnasiumVector": "seedbed.environments.external:VectorEnvironment",
 }
 ALGORITHMS = {
@@ -24,6 +25,9 @@ ALGORITHMS = {
     "planner_index": "seedbed.algorithms.planner_index:PlannerIndex",
     "ppo": "seedbed.algorithms.ppo:PPO",
     "dqn": "seedbed.algorithms.dqn:DQN",
+    "sac": "seedbed.algorithms.sac:SAC",
+    "pets": "seedbed.algorithms.pets:PETS",
+    "mbpo": "seedbed.algorithms.mbpo:MBPO",
     "a2c": "seedbed.algorithms.a2c:A2C",
     "shortest_path": "seedbed.algorithms.shortest_path:ShortestPath",
     "function": "seedbed.algorithms.function_policy:Function",
@@ -35,6 +39,8 @@ METRICS = {
     "episodes": "seedbed.metrics.episodes:METRICS",
     "interview": "seedbed.metrics.interview:METRICS",
     "goal": "seedbed.metrics.goal:METRICS",
+    "model": "seedbed.metrics.world_model:METRICS",
+    "generalization": "seedbed.metrics.generalization:METRICS",
 }
 
 
@@ -101,7 +107,9 @@ def make(name: str, arguments: dict[str, Any], registry: dict[str, str], kind: s
         return load(name, registry, kind)(**arguments)
     except ValidationError as error:
         problems = [
-            f"  {'.'.join(map(str, problem['loc'])) or 'all'}: {problem['msg']} (got {problem['input']!r})"
+            f"  {'.'.join(map(str, problem['loc']))}: {problem['msg']} (got {problem['input']!r})"
+            if problem["loc"]
+            else f"  {problem['msg'].removeprefix('Value error, ')}"
             for problem in error.errors()
         ]
         raise SeedbedError("\n".join([f"The {kind} '{name}' refuses its arguments:", *problems])) from None

@@ -1,6 +1,7 @@
 """A study with everything filled in: each environment and algorithm constructed, each default written out."""
 
 import dataclasses
+import inspect
 import math
 from typing import Any
 
@@ -12,7 +13,7 @@ from seedbed.environments.base import Dynamics, Spec
 from seedbed.environments.lanes import ExternalEnvironment
 from seedbed.layout import blocks
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, load, make
-from seedbed.study import Study
+from seedbed.study import Algorithm, Study
 from seedbed.study_files import StudyError
 
 
@@ -47,6 +48,7 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
         for name, algorithm in study.algorithms_in(label).items():
             key = f"studies/{study.name}.yaml: algorithms.{name} (in {label})"
             arguments = study.arguments(name, label)
+            _check_device(algorithm, key)
             made = _made(algorithm.algorithm, arguments, ALGORITHMS, "algorithm", key)
             if made.lanes and (algorithm.budget < 1 or algorithm.budget % made.lanes):
                 raise StudyError(
@@ -73,6 +75,21 @@ def resolve(study: Study, seeds_per_job: int) -> dict[str, Any]:
         "algorithms": algorithms,
         "blocks": blocks(study, seeds_per_job),
     }
+
+
+def _check_device(algorithm: Algorithm, key: str) -> None:
+    """Whether there is a GPU is asked where it is trained, which may be another machine."""
+    if algorithm.device == "cpu":
+        return
+    try:
+        made_by = load(algorithm.algorithm, ALGORITHMS, "algorithm")
+    except SeedbedError as error:
+        raise StudyError(f"{key}: {error}") from None
+    if "device" not in inspect.signature(made_by).parameters:
+        raise StudyError(
+            f"{key}: device: {algorithm.device}: {algorithm.algorithm} computes on the CPU only. "
+            f"Leave `device` out."
+        )
 
 
 def _check_off_policy(study: Study) -> None:

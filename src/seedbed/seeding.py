@@ -39,6 +39,12 @@ class Purpose(IntEnum):
     BEHAVIOUR = 14
     """Episodes that are logged for off-policy evaluation."""
     BEHAVIOUR_ACTIONS = 15
+    MODEL = 16
+    """Bootstrap samples, batches and roll-outs of a learned model."""
+    FORECAST = 17
+    """Episodes that a learned model imagines beside those of an evaluation."""
+    ENVIRONMENTS = 18
+    """Environments of a distribution that training takes place in."""
 
 
 ACTIONS_OF = {

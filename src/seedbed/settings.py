@@ -27,6 +27,7 @@ def training_settings(
     files = {"files": read} if read else {}
     points = {
         "every": curve.every,
+        "at": curve.at,
         "episodes": curve.reset_seeds or curve.episodes,
         "lanes": study.evaluation.lanes,
     }
@@ -67,6 +68,7 @@ def evaluation_settings(
     return _cell(study, environment, algorithm, block, seeds) | {
         "episodes": test.reset_seeds or test.episodes,
         "lanes": study.evaluation.lanes,
+        "forecast": study.evaluation.forecast and study.evaluation.forecast.model_dump(),
     }
 
 

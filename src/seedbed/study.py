@@ -94,8 +94,13 @@ class Environment(_Model):
 
     @property
     def modules(self) -> list[str]:
-        """Its own module and those that its arguments name, such as wrappers, as "package.module:Name"."""
-        return [location(self.environment, ENVIRONMENTS, "environment"), *mentioned(self.arguments)]
+        """Its own module and those that its arguments name, as "package.module:Name".
+
+        These are wrappers and the like, and the registered environment that a distribution is over.
+        """
+        inner = self.arguments.get("environment")
+        over = [ENVIRONMENTS[inner]] if isinstance(inner, str) and inner in ENVIRONMENTS else []
+        return [location(self.environment, ENVIRONMENTS, "environment"), *over, *mentioned(self.arguments)]
 
 
 class Algorithm(_Model):
@@ -120,9 +125,27 @@ class Algorithm(_Model):
     threads: Count = Field(
         1, description="CPU cores of a training job; more than one breaks block exactness."
     )
-    gpu: int = Field(0, ge=0, description="GPUs that a training job asks for.")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "cpu",
+        description="Where its networks are trained: cpu, the reference; cuda, a GPU; auto, a GPU if any.",
+    )
+    gpu: int = Field(
+        0, ge=0, description="GPUs that a training job asks for; 1 if absent and `device` is cuda."
+    )
     mem_mb: Count = Field(2000, description="Memory that a training job asks for, MB.")
     runtime: Count = Field(240, description="Time limit of a training job, minutes.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gpu_for_cuda(cls, data: Any) -> Any:
+        return {"gpu": 1} | data if isinstance(data, dict) and data.get("device") == "cuda" else data
+
+    @model_validator(mode="after")
+    def _one_device(self) -> Self:
+        given = [self.arguments, *self.arguments_in.values()]
+        if self.device != "cpu" and any("device" in arguments for arguments in given):
+            raise ValueError("device is given twice: beside the arguments and among them; keep the first")
+        return self
 
 
 class Episodes(_Model):
@@ -147,6 +170,17 @@ class Curve(Episodes):
     """Learning curves: a separate evaluation while training."""
 
     every: Count = Field(description="Environment steps per seed between two points.")
+    at: list[Count] = Field([], description="Further points, in environment steps.")
+
+
+class Forecast(_Model):
+    """What learned models foretell of the test episodes; see ``algorithms.forecasts``."""
+
+    horizon: Count = Field(10, description="Steps that are foretold at once.")
+    imagined: Count = Field(
+        20, description="So many first test episodes are imagined to their end, per seed."
+    )
+    particles: Count = Field(10, description="Imagined episodes for each of them.")
 
 
 class EvaluationPlan(_Model):
@@ -155,6 +189,9 @@ class EvaluationPlan(_Model):
     curve: Curve
     test: Episodes
     lanes: Count = Field(40, description="Episodes side by side per seed; changes speed, never a result.")
+    forecast: Forecast | None = Field(
+        None, description="How policies with a model of the environment are held against what happens."
+    )
 
 
 class SampleEfficiency(_Model):
@@ -286,9 +323,10 @@ class Study(_Model):
         }
 
     def arguments(self, algorithm: str, environment: str) -> dict[str, Any]:
-        """An algorithm's hyper-parameters in one environment."""
+        """An algorithm's hyper-parameters in one environment, with its device unless that is the CPU."""
         entry = self.algorithms[algorithm]
-        return entry.arguments | entry.arguments_in.get(environment, {})
+        device = {} if entry.device == "cpu" else {"device": entry.device}
+        return entry.arguments | entry.arguments_in.get(environment, {}) | device
 
     def modules(self, algorithm: str, environment: str) -> list[str]:
         """An algorithm's own module and those that its arguments name, as "package.module:Name"."""

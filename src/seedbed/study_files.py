@@ -9,9 +9,13 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from seedbed.artifacts import SeedbedError
+from seedbed.generalized_study import GeneralizedStudy
 from seedbed.study import Config, Study
 
 M = TypeVar("M", bound=BaseModel)
+AnyStudy = Study | GeneralizedStudy
+KINDS: dict[str, type[AnyStudy]] = {"training": Study, "generalized": GeneralizedStudy}
+"""What a study file can say under ``kind``; the first where it says nothing."""
 _RESERVED = ("report", "provenance", "logs")
 
 
@@ -74,7 +78,12 @@ def load_config(document: Mapping[str, Any], source: str = "config.yaml") -> Con
     return _validated(Config, dict(document), source)
 
 
-def load_study(path: str | Path, preset: str) -> Study:
+def as_study(document: Mapping[str, Any]) -> AnyStudy:
+    """The study in a resolved document's "study"."""
+    return KINDS[document.get("kind", "training")].model_validate(document)
+
+
+def load_study(path: str | Path, preset: str) -> AnyStudy:
     """Read a study file, lay one of its presets over it, and validate it.
 
     Raises:
@@ -85,7 +94,12 @@ def load_study(path: str | Path, preset: str) -> Study:
     presets = document.pop("presets", None) or {}
     if preset not in presets:
         raise StudyError(f"{path} has no preset '{preset}'; it has {', '.join(presets) or 'none'}.")
-    study = _validated(Study, _merged(document, presets[preset] or {}), f"{path} (preset {preset})")
+    kind = document.get("kind", "training")
+    if kind not in KINDS:
+        raise StudyError(f"{path}: kind is one of {', '.join(KINDS)}, got {kind!r}.")
+    if kind == "training":
+        document.pop("kind", None)
+    study = _validated(KINDS[kind], _merged(document, presets[preset] or {}), f"{path} (preset {preset})")
     if study.name in _RESERVED:
         raise StudyError(
             f"{path}: a study cannot be called '{study.name}': results/ has a folder of that name."

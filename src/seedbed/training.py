@@ -2,10 +2,10 @@
 
 import math
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -32,11 +32,13 @@ class CurvePlan:
         every: environment steps per seed between two points; the first is at 0, the last at the budget.
         episodes: number of episodes per seed and point, or plain reset seeds; the same at every point.
         lanes: episodes side by side per seed.
+        at: further points.
     """
 
     every: int
     episodes: int | Sequence[int]
     lanes: int
+    at: Sequence[int] = ()
 
 
 class CurveRecorder:
@@ -111,7 +113,8 @@ class CurveRecorder:
     def evaluate(self, steps: int, policy: "Policy") -> None:
         """Evaluate the policy in each of its modes on the curve's episodes."""
         plan = self._plan
-        following = min((steps // plan.every + 1) * plan.every, self._budget)
+        later = [point for point in plan.at if point > steps]
+        following = min((steps // plan.every + 1) * plan.every, *later, self._budget)
         self._next = following if following > steps else math.inf
         with self._phase("evaluation"):
             for mode in policy.modes:
@@ -122,8 +125,14 @@ class CurveRecorder:
                 self.decisions += run.decisions
 
     def log(self, steps: int, **scalars: np.ndarray) -> None:
-        """Note diagnostics [S]."""
+        """Note diagnostics [S]; ``model_calls`` counts predictions of a learned model from the start."""
         self._diagnostics += [(steps, name, np.asarray(value, float)) for name, value in scalars.items()]
+
+    @property
+    def model_calls(self) -> int:
+        """Predictions of learned models while training, over all seeds, as last logged under that name."""
+        counts = [values for _, name, values in self._diagnostics if name == "model_calls"]
+        return int(counts[-1].sum()) if counts else 0
 
     def curve(self) -> "pd.DataFrame":
         """Episode table of all points, with the column ``steps``."""
@@ -176,6 +185,26 @@ class TrainingRun(NamedTuple):
     diagnostics: "pd.DataFrame"
     decisions: int
     """Decisions that policies took in evaluations for the curve, over all seeds and modes."""
+    model_calls: int
+    """Predictions of learned models while training, over all seeds; those for the curve not among them."""
+    device: dict[str, Any] | None
+    """Where networks were trained and what was switched there, see ``algorithms.devices.training_on``; None
+    for an algorithm that has no such choice."""
+
+
+@contextmanager
+def _device_of(algorithm: "Algorithm") -> Iterator[dict[str, Any] | None]:
+    """Switches for the device that an algorithm asks for; torch is not imported where it asks for none.
+
+    A user's algorithm may mean something else by ``device``; then it is left to it.
+    """
+    if getattr(algorithm, "device", None) not in ("auto", "cpu", "cuda"):
+        yield None
+        return
+    from seedbed.algorithms.devices import training_on
+
+    with training_on(algorithm.device) as facts:
+        yield facts
 
 
 def train(
@@ -201,9 +230,13 @@ def train(
         phase: context manager under which evaluations run.
         purpose: stream of the training episodes.
         curve_purpose: stream of the curve's episodes.
+
+    Raises:
+        ValueError: as ``Algorithm.train``, or the algorithm asks for a device that is not there.
     """
     recorder = CurveRecorder(dynamics, seeds, budget, curve, phase, curve_purpose)
-    with closing(make_lanes(dynamics, purpose, seeds, max(1, algorithm.lanes))) as lanes:
+    lanes = make_lanes(dynamics, purpose, seeds, max(1, algorithm.lanes))
+    with closing(lanes), _device_of(algorithm) as device:
         policy = algorithm.train(lanes, seeds, budget, recorder)
     return TrainingRun(
         policy,
@@ -211,4 +244,6 @@ def train(
         recorder.training_episodes(),
         recorder.diagnostics(),
         recorder.decisions,
+        recorder.model_calls,
+        device,
     )

@@ -119,7 +119,7 @@ def test_bits_do_not_depend_on_the_number_of_lanes_in_eights(outputs):
             assert torch.equal(network(learner.layers["net"], x[:, :lanes]), whole[:, :lanes])
 
 
-@pytest.mark.parametrize("name", ["ppo", "dqn", "a2c"])
+@pytest.mark.parametrize("name", ["ppo", "dqn", "a2c", "sac", "mbpo"])
 def test_widths_that_would_cost_exactness_are_refused(name):
     from seedbed.artifacts import SeedbedError
     from seedbed.registry import ALGORITHMS, make

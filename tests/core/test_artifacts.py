@@ -134,3 +134,15 @@ def test_json_is_stable_text(tmp_path):
     assert json.loads((tmp_path / "x.json").read_text()) == {"a": [1.5, None], "b": 1}
     assert (tmp_path / "x.json").read_text().index('"a"') < (tmp_path / "x.json").read_text().index('"b"')
     assert os.listdir(tmp_path) == ["x.json"]
+
+
+def test_only_the_columns_asked_for_are_read_and_the_schema_still_counts(tmp_path, scores):
+    write_table(tmp_path / "t", scores, SCORE_COLUMNS)
+    assert list(read_table(tmp_path / "t", only=("value", "seed", "not there"))) == ["seed", "value"]
+    with pytest.raises(ArtifactError, match="is missing"):
+        read_table(tmp_path / "none", only=("value",))
+    with pytest.raises(ArtifactError, match="lacks the columns"):
+        read_table(tmp_path / "t", SCORE_COLUMNS, only=("value",))
+    scores.to_parquet(tmp_path / "foreign")
+    with pytest.raises(ArtifactError, match="has table schema none"):
+        read_table(tmp_path / "foreign", only=("value",))

@@ -10,6 +10,7 @@ FLOORS = (
     {"artifacts", "compiled", "seeding"},
     {"registry", "layout", "arguments"},
     {"study"},
+    {"generalized_study"},
     {"settings", "provenance", "study_files"},
     {"job", "environments"},
     {"algorithms"},

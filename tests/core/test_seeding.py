@@ -59,6 +59,9 @@ def test_purposes_keep_their_numbers():
         "STATISTICS": 13,
         "BEHAVIOUR": 14,
         "BEHAVIOUR_ACTIONS": 15,
+        "MODEL": 16,
+        "FORECAST": 17,
+        "ENVIRONMENTS": 18,
     }
     assert set(ACTIONS_OF.values()).isdisjoint(ACTIONS_OF)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from seedbed.artifacts import ArtifactError, sha256, write_json
-from seedbed.layout import BLOCK, blocks
+from seedbed.layout import BLOCK, blocks, forecast_files
 from seedbed.settings import check_files, check_runs, evaluation_settings, training_settings
 from seedbed.study import Study
 
@@ -63,3 +63,10 @@ def test_a_report_needs_no_file_any_more_but_refuses_a_changed_one(study, tmp_pa
     (tmp_path / "net-1.onnx").write_text("another network")
     with pytest.raises(ArtifactError, match=r"other settings than the study's now \(files\)"):
         check_runs(study, divided)
+
+
+def test_step_tables_are_read_for_forecasts_only_with_the_metrics_of_models(study):
+    divided = {"here": {"random": {"seeds-0-1": [0, 1]}}}
+    assert forecast_files(study, divided) == []
+    modelled = study.model_copy(update={"metrics": ["episodes", "model"]})
+    assert forecast_files(modelled, divided) == ["results/small/here/random/seeds-0-1/steps.parquet"]

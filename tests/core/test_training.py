@@ -53,6 +53,20 @@ def test_budget_that_is_no_multiple_still_ends_with_a_point(coin_walk, noisy_pol
     assert sorted(set(curve.steps)) == [0, 40, 44]
 
 
+def test_a_curve_may_have_further_points(coin_walk, noisy_policy):
+    plan = CurvePlan(100, 2, 1, at=[300, 42, 120, 9000])
+    curve = train(CountingAlgorithm(noisy_policy), coin_walk(), [0], 400, plan).curve
+    assert sorted(set(curve.steps)) == [
+        0,
+        44,
+        100,
+        120,
+        200,
+        300,
+        400,
+    ]  # four lanes: 44 is the first after 42
+
+
 def test_training_episodes_are_logged(coin_walk, noisy_policy):
     run = train(CountingAlgorithm(noisy_policy), coin_walk(), [2, 7], 400, None)
     for seed, rows in run.episodes.groupby("seed"):

@@ -19,6 +19,7 @@ from seedbed.seeding import Purpose
 from seedbed.statistics.curves import band
 from seedbed.statistics.incidence import incidence_table
 from seedbed.statistics.plan import rates_of
+from seedbed.statistics.reliability import RELIABILITY_COLUMNS, reliability_table
 from seedbed.statistics.study_tables import Family, all_pairs, compare, summarise
 from seedbed.study import Study
 
@@ -153,10 +154,27 @@ def _episodes(skill, seeds, generator):
     )
 
 
+def _forecasts(skill, seeds, generator):
+    """Episode and step table of one learner whose model is too sure of itself; steps 20 per episode."""
+    count = (seeds, 40)
+    labels = {"seed": np.repeat(np.arange(seeds), 40), "policy_mode": "sampled"}
+    chance = generator.beta(3, 1.5, (*count, 20))
+    foretold = np.clip(chance + 0.3 * (chance - 0.5) * (1.2 - skill), 0, 1)
+    correct = np.where(generator.random(chance.shape) < 0.7, generator.random(chance.shape) < chance, -1)
+    known = np.where(correct < 0, np.nan, foretold)
+    steps = {name: np.repeat(column, 20) if name == "seed" else column for name, column in labels.items()}
+    steps = pd.DataFrame(steps | {"correct": correct.ravel(), "forecast_event": known.ravel()})
+    success = generator.beta(4 * skill, 1.5, count)
+    told = np.where(np.arange(40) < 20, generator.binomial(10, success) / 10, np.nan)
+    happened = generator.random(count) < success
+    episodes = pd.DataFrame(labels | {"success": happened.ravel(), "forecast_success": told.ravel()})
+    return episodes, steps
+
+
 def make_tables(study: Study, skill=None, pairs=True) -> Tables:
     """All tables of a study, through the real statistics."""
-    generator = np.random.default_rng(5)
-    seeds, rows, points, incidence = len(study.seeds), [], [], []
+    generator, modelling = np.random.default_rng(5), np.random.default_rng(6)
+    seeds, rows, points, incidence, reliability = len(study.seeds), [], [], [], []
     for environment in study.environments:
         for label, algorithm in study.algorithms.items():
             level = (skill or SKILL).get(label, generator.random())
@@ -164,6 +182,9 @@ def make_tables(study: Study, skill=None, pairs=True) -> Tables:
             incidence.append(
                 incidence_table(environment, label, _episodes(level, seeds, generator), horizon=HORIZON)
             )
+            if label == "pets" or label.startswith("learner"):
+                made = _forecasts(max(level, 0.1), seeds, modelling)
+                reliability.append(reliability_table(environment, label, *made))
             if algorithm.role == "learner":
                 last = 30_000 if label == "dqn" else 50_000
                 for step in range(0, last + 1, 5_000):
@@ -183,6 +204,7 @@ def make_tables(study: Study, skill=None, pairs=True) -> Tables:
         compare(scores, families, draws=200),
         band(curves),
         pd.concat(incidence, ignore_index=True),
+        pd.concat(reliability, ignore_index=True),
     )
 
 
@@ -263,6 +285,7 @@ def make_goal_tables(study: Study, folder) -> tuple[Tables, dict[str, pd.DataFra
         compare(scores, [family], draws=200, rates=rates),
         band(curves, rates=rates),
         pd.concat(incidence, ignore_index=True),
+        pd.DataFrame(columns=list(RELIABILITY_COLUMNS)).astype(RELIABILITY_COLUMNS),
         walks=walks,
     )
     return tables, logs

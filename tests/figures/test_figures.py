@@ -118,6 +118,7 @@ def words(figure, monkeypatch):
         ("trajectories", "no episode was followed"),
         ("gain_by_modality", "no run"),
         ("difficulty_mix", "no run"),
+        ("reliability", "no forecasts: no policy has a model of the environment"),
     ],
 )
 def test_empty_tables_say_so(cases, name, said, monkeypatch):
@@ -134,6 +135,7 @@ def test_empty_tables_say_so(cases, name, said, monkeypatch):
         ("success_incidence", "One training seed: no band can be given."),
         ("gain_by_modality", "one training seed; no interval can be given"),
         ("difficulty_mix", "over one training seed"),
+        ("reliability", "One training seed: no interval can be given."),
     ],
 )
 def test_one_seed_has_no_interval_and_says_so(cases, name, said, monkeypatch):
@@ -236,7 +238,7 @@ from seedbed.figures.catalogue import FIGURES
 from seedbed.figures.style import save
 from seedbed.figures.tables import Tables
 folder = pathlib.Path({str(tmp_path)!r})
-names = ("scores", "summary", "comparisons", "curves", "incidence")
+names = ("scores", "summary", "comparisons", "curves", "incidence", "reliability")
 tables = Tables(*(pd.read_parquet(folder / (name + ".parquet")) for name in names))
 study = Study.model_validate_json((folder / "study.json").read_text())
 save(FIGURES["mastery_incidence"](tables, study), folder / "there")
@@ -288,6 +290,48 @@ def test_several_environments_have_one_figure_each(cases):
     assert len(draw("pairwise_tests", tables, study).axes) == 4
     with pytest.raises(KeyError):
         draw("bars-three", tables, study)
+
+
+@pytest.mark.parametrize("name", ["bars", "difficulty_mix"])
+def test_a_figure_of_one_environment_counts_the_seeds_that_run_there(cases, synthetic, name, monkeypatch):
+    tables, study = cases["usual"]
+    entry = study.environments["default"]
+    few = entry.model_copy(update={"seeds": [0, 1, 2]})
+    alone = study.model_copy(update={"environments": {"default": few}})
+    beside = study.model_copy(update={"environments": {"default": few, "other": entry}})
+    assert "n = 3" in words(draw(name, tables, alone), monkeypatch)
+    assert "n = 3" in words(draw(f"{name}-default", tables, beside), monkeypatch)
+    assert "n = 8" in words(draw(name, tables, study), monkeypatch)
+
+
+def test_reliability_shows_the_bins_of_learners_with_a_model_alone(cases, monkeypatch):
+    tables, study = cases["usual"]
+    study = study.model_copy(update={"metrics": [*study.metrics, "model"]})
+    assert figure_names(study)[-1] == "reliability"
+    figure = draw("reliability", tables, study)
+    text = words(figure, monkeypatch)
+    assert "PETS" in text
+    assert "n = 7 to 8 training seeds of a bin" in text
+    assert not {"PPO", "DQN", "rule-based", "random"} & set(text.split())
+    for axes, event in zip(figure.axes, ("outcome", "success"), strict=True):
+        rows = tables.reliability[tables.reliability["event"] == event]
+        (points,) = axes.collections
+        np.testing.assert_array_equal(points.get_offsets(), rows[["predicted", "observed"]])
+        np.testing.assert_allclose(
+            points.get_sizes() / points.get_sizes().sum(), rows["count"] / sum(rows["count"])
+        )
+        whiskers = [line.get_ydata() for line in axes.lines if len(set(line.get_xdata())) == 1]
+        for bounds in zip(rows["low"], rows["high"], strict=True):
+            assert any(tuple(ends) == bounds for ends in whiskers)
+        assert f"bins of {rows['count'].min()} to {rows['count'].max()}" in text
+
+
+def test_reliability_says_where_one_event_is_not_foretold(cases, monkeypatch):
+    tables, study = cases["usual"]
+    outcomes = tables.reliability[tables.reliability["event"] == "outcome"]
+    figure = FIGURES["reliability"](dataclasses.replace(tables, reliability=outcomes), study)
+    assert "no forecasts of it" in words(figure, monkeypatch)
+    assert_legible(figure, monkeypatch)
 
 
 def test_a_gap_in_a_curve_is_not_bridged(cases):

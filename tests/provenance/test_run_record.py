@@ -133,7 +133,9 @@ def example(clock) -> dict:
         clock(8, 4)
         with watch.phase("evaluation"):
             clock(2, 2)
-    return run_record("training", SETTINGS, watch, steps=200, model_calls=12, evaluation_steps=30)
+    return run_record(
+        "training", SETTINGS, watch, steps=200, model_calls=12, evaluation_steps=30, device={"used": "cuda"}
+    )
 
 
 def test_a_record_is_json_and_holds_what_was_given_and_measured(clock):
@@ -149,6 +151,7 @@ def test_a_record_is_json_and_holds_what_was_given_and_measured(clock):
     }
     assert counts == {"other": (None, None, None), "training": (200, 25, 12), "evaluation": (30, 15, None)}
     assert (record["total"]["wall_s"], record["total"]["cpu_s"]) == (11, 7)
+    assert record["device"] == {"used": "cuda"}
     assert set(record["hardware"]) >= {"cpu", "memory_bytes", "gpus"}
     assert set(record["software"]) >= {"python", "torch", "packages"}
     assert set(record["code"]) >= {"commit", "dirty"}

@@ -7,9 +7,10 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from reporting_studies import SETTINGS, made_up_scores, small_document, study_document, write_study
+from reporting_studies import RUN, SETTINGS, made_up_scores, small_document, study_document, write_study
 
 from seedbed.reporting.layout import Cell, Row, Table, to_csv, to_latex, to_markdown, widths
+from seedbed.reporting.machines import machines_text
 from seedbed.reporting.metric_tables import not_worse_than_best
 from seedbed.reporting.study_results import read_study_results
 from seedbed.reporting.tables import study_tables, table_names, tabulate
@@ -283,3 +284,10 @@ def test_sample_efficiency_enters_the_paper_and_can_be_traced(tmp_path):
     text = to_markdown(study_tables(results)["efficiency_tiny"], "interview", register)
     assert "Sample efficiency in tiny interview" in text
     assert "interview/efficiency_tiny/return/ppo/at-2000" in register.entries
+
+
+def test_a_job_whose_networks_were_trained_on_a_gpu_is_told_apart():
+    place = {"study": "s", "environment": "e", "algorithm": "a", "block": "seed-0"}
+    runs = [RUN | place | {"device": device} for device in (None, {"used": "cpu"}, {"used": "cuda"})]
+    rows = [row for row in machines_text([*runs, RUN | place], Register()).splitlines() if "2.00GHz" in row]
+    assert ["networks trained on the GPU" in row for row in rows] == [False, True]

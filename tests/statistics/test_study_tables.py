@@ -281,7 +281,10 @@ def test_percent_of_nothing_is_undefined():
     row = one(two_sides([1.0, 2, 3], [-1.0, 0.0, 1.0]))
     assert math.isnan(row.percent)
     assert row.difference == pytest.approx(2.0)
-    assert one(two_sides([-1.0, -2, -4], [-2.0, -4, -6])).percent > 0
+    assert one(two_sides([-1.0, -2, -4], [-20.0, -21, -22])).percent > 0
+    around_zero = one(two_sides([5.0, 6, 7], [-0.2, 0.1, 0.3]))
+    assert math.isnan(around_zero.percent)
+    assert around_zero.difference == pytest.approx(5.93, abs=0.01)
 
 
 def test_same_bytes_for_any_row_order_and_any_company():

@@ -62,6 +62,7 @@ def test_missing_study(checkout):
     assert "studies/small.yaml does not exist" in run.stdout
 
 
+@pytest.mark.slow
 def test_truncated_table_is_named_and_nothing_after_it_is_written(copy_of_finished):
     episodes = copy_of_finished.folder / "results/small/tiny/ppo/seeds-0-2/episodes.parquet"
     episodes.write_bytes(episodes.read_bytes()[:-100])

@@ -42,6 +42,7 @@ def test_scores_are_equal_for_any_division_into_jobs(finished, copy_of_finished)
     assert (finished.folder / name).read_bytes() == (copy_of_finished.folder / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_report_rebuilt_from_the_same_results_has_the_same_bytes(finished, copy_of_finished):
     folder = copy_of_finished.folder / "results"
     for part in ("report", "small/figures", "small/tables", "small/statistics"):

@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
 from seedbed.algorithms.categorical_policy import CategoricalPolicy
+from seedbed.algorithms.devices import Device, host, on, torch_device
 from seedbed.algorithms.networks import Learner, StackedMLP, check_widths
 from seedbed.algorithms.sampling import inverse_cdf, log_probability_and_entropy, mask_logits
 from seedbed.environments.lanes import Lanes, LaneStep
@@ -51,6 +52,7 @@ class A2C:
         (64, 64), description="Widths of the hidden layers of policy and value network, which share none."
     )
     activation: Literal["tanh", "relu", "silu"] = Field("tanh", description="Function between the layers.")
+    device: Device = "cpu"
 
     @model_validator(mode="after")
     def _exact(self):
@@ -63,7 +65,7 @@ class A2C:
         The last update sums as few steps as the budget demands.
 
         Raises:
-            ValueError: the budget is not a multiple of the number of lanes; several agents.
+            ValueError: the budget is not a multiple of the number of lanes; several agents; no such device.
         """
         if lanes.spec.agents is not None:
             raise ValueError("A2C learns for one agent; this environment has several.")
@@ -77,11 +79,14 @@ class A2C:
             "policy": StackedMLP((inputs, *self.hidden, actions), self.activation, output_gain=0.01),
             "value": StackedMLP((inputs, *self.hidden, 1), self.activation, output_gain=1.0),
         }
-        learner = Learner(networks, seeds, self.learning_rate, 1e-5, self.max_gradient_norm)
+        learner = Learner(
+            networks, seeds, self.learning_rate, 1e-5, self.max_gradient_norm,
+            device=torch_device(self.device),
+        )  # fmt: skip
         exploration = BlockStreams(Purpose.EXPLORATION, list(seeds), (lanes.lanes,))
 
         def policy() -> CategoricalPolicy:
-            parameters = learner.parameters[:, : networks["policy"].size].clone()
+            parameters = learner.parameters[:, : networks["policy"].size].clone().cpu()
             return CategoricalPolicy(seeds, networks["policy"].sizes, self.activation, parameters)
 
         if recorder.due(0):
@@ -93,17 +98,18 @@ class A2C:
             summed = min(self.update_every, (budget - steps) // lanes.lanes)
             for _ in range(summed):
                 # [S, L, inputs]: what the lanes show now, and how they answer
-                observation = torch.from_numpy(lanes.observation).flatten(2)
-                mask = None if lanes.mask is None else torch.from_numpy(lanes.mask)
+                seen, mask = on(learner.device, lanes.observation, lanes.mask)
+                observation = seen.flatten(2)
                 logits = mask_logits(networks["policy"](learner.layers["policy"], observation), mask)
-                probabilities = torch.softmax(logits.detach(), -1)
+                probabilities = torch.softmax(logits.detach(), -1).cpu()
                 action = inverse_cdf(probabilities, torch.from_numpy(exploration.uniforms()))
                 step = lanes.step(action.numpy())
                 recorder.step(step)
 
                 estimate = networks["value"](learner.layers["value"], observation).squeeze(2)
-                advantage = self._target(step, learner) - estimate
-                log_probability, entropy = log_probability_and_entropy(logits, action)
+                target, chosen = self._target(step, learner, action)
+                advantage = target - estimate
+                log_probability, entropy = log_probability_and_entropy(logits, chosen)
                 loss = -log_probability * advantage.detach() + self.value_coefficient / 2 * advantage.square()
                 loss = loss - self.entropy_coefficient * entropy
                 learner.accumulate(loss.mean(1).sum() / summed)
@@ -116,18 +122,22 @@ class A2C:
                 recorder.evaluate(steps, policy())
         return policy()
 
-    def _target(self, step: LaneStep, learner: Learner) -> torch.Tensor:
-        """One-step targets r + gamma V(s'), [S, L] float32.
+    def _target(
+        self, step: LaneStep, learner: Learner, action: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """One-step targets r + gamma V(s'), [S, L] float32, and the actions on the learner's device.
 
         V(s') of the observation before any reset: a truncated episode is worth what it promises there, a
         terminated one is worth nothing more.
         """
         with torch.no_grad():
-            following = torch.from_numpy(step.final_observation).flatten(2)
-            promised = learner.networks["value"](learner.layers["value"], following).squeeze(2)
-            promised.mul_(torch.from_numpy(~step.terminated))
-            reward = torch.from_numpy((self.reward_scale * step.reward).astype(np.float32))
-            return reward + self.gamma * promised
+            scaled = (self.reward_scale * step.reward).astype(np.float32)
+            following, goes_on, reward, chosen = on(
+                learner.device, step.final_observation, ~step.terminated, scaled, action
+            )
+            promised = learner.networks["value"](learner.layers["value"], following.flatten(2)).squeeze(2)
+            promised.mul_(goes_on)
+            return reward + self.gamma * promised, chosen
 
 
 def _diagnostics(
@@ -135,7 +145,7 @@ def _diagnostics(
 ) -> dict[str, np.ndarray]:
     """Means [S] over the lanes of one step."""
     return {
-        "entropy": entropy.detach().mean(1).numpy(),
-        "td_error": advantage.detach().square().mean(1).sqrt().numpy(),
-        "value": estimate.detach().mean(1).numpy(),
+        "entropy": host(entropy.mean(1)),
+        "td_error": host(advantage.square().mean(1).sqrt()),
+        "value": host(estimate.mean(1)),
     }

@@ -100,9 +100,10 @@ class Algorithm(Protocol):
 
     One that also chooses actions that are arrays (``Spec.action_array``) says so by ``array_actions = True``.
     One that can tell before training whether it fits has ``check(environment, seeds, budget)``, which raises
-    ValueError or SeedbedError. A file that it reads is named by the argument ``path`` ("{seed}" in it stands
-    for the training seed), what it imports by "package.module:Name" anywhere in its arguments: when either
-    changes, it trains again.
+    ValueError or SeedbedError. One that can be trained on a GPU has the field ``device`` (see
+    ``devices.Device``), which a study sets; its policies come back on the CPU. A file that it reads is named
+    by the argument ``path`` ("{seed}" in it stands for the training seed), what it imports by
+    "package.module:Name" anywhere in its arguments: when either changes, it trains again.
     """
 
     lanes: int

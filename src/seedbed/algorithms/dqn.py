@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
+from seedbed.algorithms.devices import Device, host, on, torch_device
 from seedbed.algorithms.networks import Learner, check_widths
 from seedbed.algorithms.q_policy import QNetwork, QPolicy, epsilon_greedy, masked_argmax
 from seedbed.algorithms.replay import Replay
@@ -78,6 +79,7 @@ class DQN:
     max_gradient_norm: float | None = Field(
         10.0, gt=0, description="Per seed (Wang 2016: 10); null never clips"
     )
+    device: Device = "cpu"
 
     policy_class: ClassVar = QPolicy
 
@@ -95,13 +97,16 @@ class DQN:
 
         Raises:
             ValueError: the budget is not a multiple of lanes or not above ``learning_starts``, or the
-                environment has several agents.
+                environment has several agents, or there is no such device.
         """
         spec, seeds = lanes.spec, list(seeds)
         self._check(spec, lanes.lanes, budget)
         sizes = [math.prod(spec.observation_shape), *self.hidden, spec.actions]
         network = QNetwork(sizes, self.activation, self.dueling, self.output_gain)
-        learner = Learner({"q": network}, seeds, self.learning_rate, max_gradient_norm=self.max_gradient_norm)
+        device = torch_device(self.device)
+        learner = Learner(
+            {"q": network}, seeds, self.learning_rate, max_gradient_norm=self.max_gradient_norm, device=device
+        )
         online = learner.layers["q"]
         target = learner.parameters.clone()
         target_layers = learner.layers_of("q", target)
@@ -126,9 +131,8 @@ class DQN:
             observation, mask = lanes.observation, lanes.mask
             epsilon = max(self.epsilon, 1 - (1 - self.epsilon) * steps / (self.exploration_fraction * budget))
             with torch.inference_mode():
-                x = torch.from_numpy(observation).flatten(2)
-                allowed = None if mask is None else torch.from_numpy(mask)
-                action = masked_argmax(network.advantages(online, x), allowed)
+                x, allowed = on(device, observation, mask)
+                action = host(masked_argmax(network.advantages(online, x.flatten(2)), allowed))
             action = epsilon_greedy(action, mask, spec.actions, exploration.uniforms(), epsilon)
             step = lanes.step(action)
             recorder.step(step)
@@ -138,23 +142,24 @@ class DQN:
             phase = steps >= learning_starts and steps % self.steps_per_update == 0
             for _ in range(self.updates if phase else 0):
                 batch = replay.sample(draws.uniforms(), self.beta + (1 - self.beta) * steps / budget)
+                batch = batch.on(device)
                 with torch.no_grad():
                     chooser = online if self.double else target_layers
                     best = masked_argmax(network.advantages(chooser, batch.next_observation), batch.next_mask)
-                    following = network.chosen(target_layers, batch.next_observation, torch.from_numpy(best))
+                    following = network.chosen(target_layers, batch.next_observation, best)
                     goal = self.reward_scale * batch.reward + batch.discount * following
                 value = network.chosen(online, batch.observation, batch.action)
                 loss = (batch.weight * self._size(value, goal)).mean(1)
                 learner.step(loss.sum())
-                replay.update(batch.index, (value.detach() - goal).numpy())
+                replay.update(batch.index, host(value.detach() - goal))
                 updates += 1
                 if updates % self.target_interval == 0:
                     target.lerp_(learner.parameters, self.target_rate)
                 if updates % UPDATES_BETWEEN_LOGS == 0:
                     recorder.log(
                         steps,
-                        loss=loss.detach().numpy(),
-                        value=value.detach().mean(1).numpy() / self.reward_scale,
+                        loss=host(loss),
+                        value=host(value.mean(1)) / self.reward_scale,
                         epsilon=np.full(len(seeds), epsilon),
                     )
 

@@ -102,7 +102,11 @@ class NetworkPolicy:
         return self.network(self._layers, x)[:, :lanes].cpu()
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file: ``seed-7/<network>.<layer>.weight`` [in, out] and ``.bias`` [out]."""
+        """Write one safetensors file of ``contents``."""
+        write_arrays(path, *self.contents())
+
+    def contents(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays ``seed-7/<network>.<layer>.weight`` [in, out] and ``.bias`` [out], and metadata."""
         arrays = {}
         for layer, (weight, bias) in enumerate(self._layers):
             for row, seed in enumerate(self.seeds):
@@ -110,7 +114,7 @@ class NetworkPolicy:
                 arrays[f"{prefix}.weight"] = weight[row].numpy()
                 arrays[f"{prefix}.bias"] = bias[row, 0].numpy()
         metadata = {"policy": type(self).__name__, "seeds": self.seeds, "sizes": self.sizes}
-        write_arrays(path, arrays, metadata | {"activation": self.activation, "options": self.options})
+        return arrays, metadata | {"activation": self.activation, "options": self.options}
 
     @classmethod
     def load(cls, path: str | Path, dynamics: Dynamics) -> Self:

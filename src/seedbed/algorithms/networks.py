@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
+from seedbed.algorithms.devices import CPU
 from seedbed.seeding import Purpose, stream
 
 ALIGNMENT = 16
@@ -141,9 +142,13 @@ class Learner:
 
     Args:
         networks: name -> network; each seed's row holds them one after the other.
-        seeds: one row each; parameters are drawn from the seed's INITIALISATION stream.
+        seeds: ``members`` rows each; parameters are drawn from the seed's INITIALISATION stream.
         learning_rate, epsilon: Adam (Kingma and Ba 2015).
-        max_gradient_norm: global norm at which a seed's gradient is clipped; None for never.
+        max_gradient_norm: global norm at which a row's gradient is clipped; None for never.
+        weight_decay: squared parameters, halved, times this are added to the loss.
+        members: rows per seed.
+        part: tells several learners of one seed apart; their parameters come from streams of their own.
+        device: where the matrices lie; initial parameters are drawn on the CPU, so that seeds begin alike.
     """
 
     def __init__(
@@ -153,17 +158,23 @@ class Learner:
         learning_rate: float,
         epsilon: float = 1e-8,
         max_gradient_norm: float | None = None,
+        weight_decay: float = 0.0,
+        members: int = 1,
+        part: int | None = None,
+        device: torch.device = CPU,
     ):
-        self.networks = networks
+        self.networks, self._weight_decay, self.device = networks, weight_decay, device
         self.learning_rate, self.epsilon, self.max_gradient_norm = learning_rate, epsilon, max_gradient_norm
         size = sum(network.size for network in networks.values())
-        self.parameters, self.gradients, self._mean, self._variance = torch.zeros(4, len(seeds), size)
-        self._steps = torch.zeros(())
-        for row, seed in zip(self.parameters, seeds, strict=True):
-            generator, offset = stream(Purpose.INITIALISATION, seed), 0
+        matrices = torch.zeros(4, len(seeds) * members, size)
+        generators = [stream(Purpose.INITIALISATION, seed, part) for seed in seeds]
+        for number, row in enumerate(matrices[0]):
+            generator, offset = generators[number // members], 0
             for network in networks.values():
                 network.initialise(row[offset : offset + network.size], generator)
                 offset += network.size
+        self.parameters, self.gradients, self._mean, self._variance = matrices.to(device)
+        self._steps = torch.zeros((), device=device)
         self.layers = {
             name: [
                 tuple(view.detach().requires_grad_() for view in layer)
@@ -211,6 +222,6 @@ class Learner:
         self._steps += 1
         torch._fused_adam_(
             [self.parameters], [self.gradients], [self._mean], [self._variance], [], [self._steps],
-            lr=self.learning_rate, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=self.epsilon,
+            lr=self.learning_rate, beta1=0.9, beta2=0.999, weight_decay=self._weight_decay, eps=self.epsilon,
             amsgrad=False, maximize=False,
         )  # fmt: skip

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from seedbed.algorithms.base import Recorder
 from seedbed.algorithms.categorical_policy import CategoricalPolicy
+from seedbed.algorithms.devices import Device, host, on, torch_device
 from seedbed.algorithms.networks import Learner, StackedMLP, check_widths
 from seedbed.algorithms.sampling import inverse_cdf, log_probability_and_entropy, mask_logits
 from seedbed.environments.lanes import Lanes
@@ -59,6 +60,7 @@ class PPO:
     activation: Literal["tanh", "relu", "silu"] = Field(
         "tanh", description="Function between the layers (tanh: paper, section 6.1)."
     )
+    device: Device = "cpu"
 
     @model_validator(mode="after")
     def _consistent(self):
@@ -71,7 +73,7 @@ class PPO:
         The last rollout is as short as the budget demands.
 
         Raises:
-            ValueError: the budget is not a multiple of the number of lanes; several agents.
+            ValueError: the budget is not a multiple of the number of lanes; several agents; no such device.
         """
         if lanes.spec.agents is not None:
             raise ValueError("PPO learns for one agent; this environment has several.")
@@ -85,12 +87,15 @@ class PPO:
             "policy": StackedMLP((inputs, *self.hidden, actions), self.activation, output_gain=0.01),
             "value": StackedMLP((inputs, *self.hidden, 1), self.activation, output_gain=1.0),
         }
-        learner = Learner(networks, seeds, self.learning_rate, 1e-5, self.max_gradient_norm)
+        learner = Learner(
+            networks, seeds, self.learning_rate, 1e-5, self.max_gradient_norm,
+            device=torch_device(self.device),
+        )  # fmt: skip
         exploration = BlockStreams(Purpose.EXPLORATION, list(seeds), (lanes.lanes,))
         orders = [stream(Purpose.MINIBATCHES, seed) for seed in seeds]
 
         def policy() -> CategoricalPolicy:
-            parameters = learner.parameters[:, : networks["policy"].size].clone()
+            parameters = learner.parameters[:, : networks["policy"].size].clone().cpu()
             return CategoricalPolicy(seeds, networks["policy"].sizes, self.activation, parameters)
 
         if recorder.due(0):
@@ -116,9 +121,8 @@ class PPO:
         rollout = Rollout.empty(lanes, length)
         for t in range(length):
             observation, mask = lanes.observation, lanes.mask
-            x = torch.from_numpy(observation).flatten(2)
-            logits = mask_logits(network(layers, x), None if mask is None else torch.from_numpy(mask))
-            probabilities = torch.softmax(logits, -1)
+            x, allowed = on(learner.device, observation, mask)
+            probabilities = torch.softmax(mask_logits(network(layers, x.flatten(2)), allowed), -1).cpu()
             action = inverse_cdf(probabilities, torch.from_numpy(exploration.uniforms()))
             step = lanes.step(action.numpy())
             recorder.step(step)
@@ -138,17 +142,17 @@ class PPO:
     ) -> dict[str, np.ndarray]:
         """Improve policy and value on one rollout; returns diagnostics [S] (means over the last epoch)."""
         policy, value = learner.networks["policy"], learner.networks["value"]
-        seeds, length, lanes = rollout.reward.shape
+        (seeds, length, lanes), device = rollout.reward.shape, learner.device
         samples = length * lanes
 
-        def flat(array: np.ndarray) -> torch.Tensor:
+        def flat(tensor: torch.Tensor) -> torch.Tensor:
             """[S, T, L, ...] -> [S, samples, features] or [S, samples]"""
-            return torch.from_numpy(array).reshape(seeds, samples, *[-1] * (array.ndim > 3))
+            return tensor.reshape(seeds, samples, *[-1] * (tensor.ndim > 3))
 
         with torch.inference_mode():
             values, next_values = (
-                value(learner.layers["value"], flat(array)).view(seeds, length, lanes).numpy()
-                for array in (rollout.observation, rollout.next_observation)
+                host(value(learner.layers["value"], flat(x)).view(seeds, length, lanes))
+                for x in on(device, rollout.observation, rollout.next_observation)
             )
         advantages = generalized_advantages(
             rollout.reward,
@@ -161,8 +165,9 @@ class PPO:
         )
         returns = advantages + values
         data = [
-            flat(array).flatten(0, 1)
-            for array in (
+            flat(tensor).flatten(0, 1)
+            for tensor in on(
+                device,
                 rollout.observation,
                 rollout.action,
                 rollout.log_probability,
@@ -172,10 +177,10 @@ class PPO:
                 *([] if rollout.mask is None else [rollout.mask]),
             )
         ]
-        first = torch.arange(seeds).unsqueeze(1) * samples
+        first = torch.arange(seeds, device=device).unsqueeze(1) * samples
         kl, clipped, entropies = [], [], []
         for epoch in range(self.epochs):
-            order = first + torch.from_numpy(np.stack([draw.permutation(samples) for draw in orders]))
+            order = first + on(device, np.stack([draw.permutation(samples) for draw in orders]))[0]
             for rows in order.tensor_split(min(self.minibatches, samples), 1):
                 x, action, old_log_probability, advantage, target, old_value, *mask = (
                     array.index_select(0, rows.reshape(-1)).unflatten(0, rows.shape) for array in data
@@ -207,9 +212,9 @@ class PPO:
         unexplained = (returns - values).reshape(seeds, -1).var(1)
         variance = returns.reshape(seeds, -1).var(1)
         return {
-            "approx_kl": torch.stack(kl).mean(0).numpy(),
-            "clip_fraction": torch.stack(clipped).mean(0).numpy(),
-            "entropy": torch.stack(entropies).mean(0).numpy(),
+            "approx_kl": host(torch.stack(kl).mean(0)),
+            "clip_fraction": host(torch.stack(clipped).mean(0)),
+            "entropy": host(torch.stack(entropies).mean(0)),
             "explained_variance": 1 - unexplained / np.where(variance > 0, variance, np.nan),
         }
 

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from seedbed.algorithms.base import Memory
+from seedbed.algorithms.devices import host
 from seedbed.algorithms.network_policy import NetworkPolicy
 from seedbed.algorithms.networks import Layers, StackedMLP
 from seedbed.algorithms.sampling import mask_logits
@@ -49,10 +50,14 @@ class QNetwork(StackedMLP):
 
     def chosen(self, layers: Layers, x: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
         """Values of actions [S, B] at x [S, B, in] -> [S, B]; the other actions' are not computed."""
-        hidden, (weight, bias) = self.hidden(layers, x), layers[-1]
+        return self.chosen_from(layers, self.hidden(layers, x), action)
+
+    def chosen_from(self, layers: Layers, hidden: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
+        """``chosen``, from activations of the last hidden layer [S, B, hidden]."""
+        weight, bias = layers[-1]
         seeds, inputs, outputs = weight.shape
         rows, bias = weight.transpose(1, 2).contiguous(), bias.transpose(1, 2)
-        index = (action + torch.arange(seeds)[:, None] * outputs).view(-1)
+        index = (action + torch.arange(seeds, device=action.device)[:, None] * outputs).view(-1)
         slope = rows.view(-1, inputs).index_select(0, index).view(hidden.shape)
         if self.dueling:
             slope, bias = slope + _baseline(rows), bias + _baseline(bias)
@@ -60,7 +65,8 @@ class QNetwork(StackedMLP):
 
     @torch.no_grad()
     def plain(self, flat: torch.Tensor) -> torch.Tensor:
-        """Parameters [S, P] as those of a plain network of the same values, a copy."""
+        """Parameters [S, P] as those of a plain network of the same values, a copy on the CPU."""
+        flat = flat.cpu()
         network = StackedMLP([*self.sizes[:-1], self.actions])
         plain = torch.zeros(flat.shape[0], network.size)
         for ours, theirs in zip(self.layers(flat), network.layers(plain), strict=True):
@@ -74,17 +80,20 @@ class QNetwork(StackedMLP):
 def _baseline(rows: torch.Tensor) -> torch.Tensor:
     """V - mean A of a last layer's weights or biases: [S, actions + 1, n] -> [S, 1, n]."""
     actions = rows.shape[1] - 1
-    share = torch.full((actions + 1, 1), -1 / actions)
+    share = torch.full((actions + 1, 1), -1 / actions, device=rows.device)
     share[-1] = 1.0
     return (share * rows).sum(1, keepdim=True)
 
 
-def masked_argmax(values: torch.Tensor, mask: torch.Tensor | None) -> np.ndarray:
+def masked_argmax(values: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
     """The allowed action of highest value, the first of equals: [..., actions] -> [...] int64.
 
-    numpy finds it several times faster than torch.
+    On a CPU numpy finds it several times faster than torch.
     """
-    return mask_logits(values, mask).numpy().argmax(-1)
+    values = mask_logits(values, mask)
+    if values.device.type == "cpu":
+        return torch.as_tensor(values.numpy().argmax(-1))
+    return values.argmax(-1)
 
 
 def epsilon_greedy(
@@ -121,7 +130,8 @@ class QPolicy(NetworkPolicy):
         return 0 if self.mode == "greedy" else 2
 
     def _greedy(self, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-        return masked_argmax(self.outputs(observation), None if mask is None else torch.from_numpy(mask))
+        allowed = None if mask is None else torch.from_numpy(mask)
+        return host(masked_argmax(self.outputs(observation), allowed))
 
     def act(self, observation, mask, uniforms, memory, first) -> tuple[np.ndarray, Memory]:
         """See ``Policy.act``."""

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from seedbed.algorithms.devices import on
 from seedbed.environments.base import Spec
 from seedbed.environments.lanes import LaneStep
 
@@ -90,6 +91,14 @@ class Batch(NamedTuple):
     """[S, B] float32: importance-sampling weights, 1 if sampling is uniform"""
     index: np.ndarray
     """[S, B] int64: where the transitions lie, for ``Replay.update``"""
+    mask: torch.Tensor | None = None
+    """[S, B, actions] bool for ``observation``, if the replay keeps it"""
+
+    def on(self, device: torch.device) -> "Batch":
+        """The same on a device, by one copy; ``index`` stays where the replay is."""
+        names = [name for name in self._fields if name != "index"]
+        moved = on(device, *(getattr(self, name) for name in names))
+        return self._replace(**dict(zip(names, moved, strict=True)))
 
 
 class Replay:
@@ -105,6 +114,7 @@ class Replay:
         gamma: discount per step.
         alpha: exponent of prioritized sampling (Schaul et al. 2016); None samples uniformly.
         epsilon: added to the size of an error before the exponent.
+        keep_masks: whether ``Batch.mask`` is wanted where the environment forbids actions.
     """
 
     def __init__(
@@ -117,6 +127,7 @@ class Replay:
         gamma: float = 0.99,
         alpha: float | None = None,
         epsilon: float = 1e-6,
+        keep_masks: bool = False,
     ):
         self.slots = -(-capacity // lanes)
         """Steps kept per lane."""
@@ -130,6 +141,7 @@ class Replay:
         self._observation = np.zeros((*shape, width), np.float32)
         self._final_observation = np.zeros((*shape, width), np.float32)
         self._final_mask = np.zeros((*shape, spec.actions), bool) if spec.masked else None
+        self._mask = np.zeros((*shape, spec.actions), bool) if spec.masked and keep_masks else None
         self._action = np.zeros(shape, np.int64)
         self._reward = np.zeros(shape)
         self._terminated, self._ended = np.zeros(shape, bool), np.zeros(shape, bool)
@@ -144,13 +156,20 @@ class Replay:
         """Transitions per seed that can be sampled."""
         return max(0, min(self._added, self.slots) - self.n_step + 1) * self.lanes
 
-    def add(self, observation: np.ndarray, action: np.ndarray, step: LaneStep) -> None:
-        """Note that ``action`` [S, L] at ``observation`` [S, L, ...] led to ``step``."""
+    def add(
+        self, observation: np.ndarray, action: np.ndarray, step: LaneStep, mask: np.ndarray | None = None
+    ) -> None:
+        """Note that ``action`` [S, L] at ``observation`` [S, L, ...] led to ``step``.
+
+        ``mask`` [S, L, actions] is what was allowed there; needed where masks are kept.
+        """
         slot, shape = self._added % self.slots, (self.seeds, self.lanes, -1)
         self._observation[:, slot] = observation.reshape(shape)
         self._final_observation[:, slot] = step.final_observation.reshape(shape)
         if self._final_mask is not None:
             self._final_mask[:, slot] = step.final_mask
+        if self._mask is not None:
+            self._mask[:, slot] = mask
         self._action[:, slot] = action
         self._reward[:, slot] = step.reward
         self._terminated[:, slot] = step.terminated
@@ -187,6 +206,7 @@ class Replay:
             _gather(self._discount, flat, index.shape),
             weight,
             index,
+            None if self._mask is None else _gather(self._mask, flat, index.shape),
         )
 
     def update(self, index: np.ndarray, error: np.ndarray) -> None:

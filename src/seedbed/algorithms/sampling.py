@@ -18,7 +18,8 @@ def inverse_cdf(probabilities: torch.Tensor, uniforms: torch.Tensor) -> torch.Te
     """Draw actions by inverse transform: the first whose cumulative probability exceeds the uniform number.
 
     The threshold stays below the last cumulative sum and the sums never fall, so an action of probability 0
-    is never drawn, whatever the rounding.
+    is never drawn, whatever the rounding. That holds on the CPU, which sums from left to right: a GPU sums in
+    pieces, so probabilities are brought here first.
 
     Args:
         probabilities: [..., A], not necessarily summing to exactly 1.

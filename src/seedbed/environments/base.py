@@ -91,6 +91,56 @@ class Transition(NamedTuple):
     """name -> [...] of the fact's type"""
 
 
+class Knowledge(Protocol):
+    """What an environment says of itself in terms of observations, so that a model need not learn it.
+
+    A dynamics may offer it as its attribute ``knowledge``; None where observations do not tell enough.
+    """
+
+    action_table: np.ndarray
+    """[n_1, ..., n_F] int64: the action that F choices make together; every action occurs"""
+    entries: np.ndarray
+    """[actions, n] int64: the entries of the observation that matter to an action, all different"""
+    learned: int
+    """Of these the first so many are left to a model; the other changes are known"""
+    outcome: str | None
+    """A fact of each step, 0 or 1, and -1 where it says nothing, whose probability the reward needs"""
+
+    def step(
+        self, observation: np.ndarray, action: np.ndarray, predicted: np.ndarray, outcome: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What follows from a predicted change.
+
+        Args:
+            observation: [..., d] float32.
+            action: [...] int64.
+            predicted: [..., d] float32, ``observation`` with the changes that a model predicts.
+            outcome: [...] float32, the predicted probability of ``self.outcome``.
+
+        Returns:
+            The next observation [..., d] float32, known changes included; the expected reward [...] float32;
+            whether the episode terminated [...] bool.
+        """
+        ...
+
+    def action_mask(self, observation: np.ndarray) -> np.ndarray:
+        """Which actions are allowed where this is observed, [..., actions] bool."""
+        ...
+
+    def progress(self, observation: np.ndarray) -> np.ndarray:
+        """How far an episode has come towards its goal, [...]."""
+        ...
+
+    def succeeded(self, observation: np.ndarray) -> np.ndarray:
+        """Whether an episode that terminates here ends in success, [...] bool."""
+        ...
+
+    def promise(self, observation: np.ndarray, pace: float) -> np.ndarray:
+        """Reward for reaching the goal that an episode [...] may still expect, if progress goes on at a pace
+        (per step) above 0."""
+        ...
+
+
 class Dynamics(Protocol):
     """A pure environment: it holds no generator and no episode; any leading shape works, () included.
 

@@ -133,7 +133,7 @@ class GymnasiumEnvironment:
             self.spec = _spec(
                 env.observation_space, env.action_space, horizon, self.success, self.truncated_success
             )
-            self._first_action = _first_action(env.action_space)
+            self.first_action = _first_action(env.action_space)
         finally:
             env.close()
 
@@ -178,7 +178,7 @@ class GymnasiumEnvironment:
         envs = vector([one] * (len(seeds) * lanes), autoreset_mode=AutoresetMode.DISABLED)
         encoding = Observations(envs.single_observation_space)
         return GymnasiumLanes(
-            self, envs, encoding, purpose, seeds, lanes, episodes, first, self.seed_bits, self._first_action
+            self, envs, encoding, purpose, seeds, lanes, episodes, first, self.seed_bits, self.first_action
         )
 
     def content_checksums(self) -> dict[str, str]:
@@ -221,7 +221,7 @@ class VectorEnvironment:
         try:
             self.autoreset_mode = autoreset_mode(envs)
             self._observations = Observations(envs.single_observation_space)
-            self._first_action = _first_action(envs.single_action_space)
+            self.first_action = _first_action(envs.single_action_space)
             self.spec = _spec(
                 envs.single_observation_space,
                 envs.single_action_space,
@@ -263,7 +263,7 @@ class VectorEnvironment:
             episodes,
             first,
             self.seed_bits,
-            self._first_action,
+            self.first_action,
         )
 
     def content_checksums(self) -> dict[str, str]:

@@ -18,6 +18,7 @@ from seedbed.environments.interview_content import (
     draw_material,
     item_count,
 )
+from seedbed.environments.interview_knowledge import InterviewKnowledge
 from seedbed.seeding import Purpose, stream
 
 QUESTION_KINDS, CONTENT_KINDS = len(DIFFICULTIES), len(MODALITIES)
@@ -109,6 +110,7 @@ class MockInterview:
             success="mastered",
             masked=c.content_cap is not None or c.blueprint_mask,
         )
+        self.knowledge = InterviewKnowledge.of(c)
         self._tabulate()
 
     def _tabulate(self) -> None:

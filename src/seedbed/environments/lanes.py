@@ -193,7 +193,13 @@ class DynamicsLanes:
             generators = streams(self.purpose, self.seeds[row], numbers)
         else:
             generators = (np.random.default_rng(self._reset_seeds[n - self._first_episode]) for n in numbers)
-        self._drawn[row].extend(self.dynamics.draw(generator) for generator in generators)
+        self._drawn[row].extend(
+            self._draw(row, number, generator) for number, generator in zip(numbers, generators, strict=True)
+        )
+
+    def _draw(self, row: int, episode: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Noise of one episode; see ``Dynamics.draw``."""
+        return self.dynamics.draw(generator)
 
     def step(self, action: np.ndarray) -> LaneStep:
         """Take actions [S, L]; lanes whose episode ends begin their next one.

@@ -11,6 +11,7 @@ from seedbed.figures.incidence import mastery_incidence, success_incidence
 from seedbed.figures.learning_curves import learning_curves
 from seedbed.figures.names import kind_of
 from seedbed.figures.pairwise_tests import pairwise_tests
+from seedbed.figures.reliability import reliability
 from seedbed.figures.tables import Tables
 from seedbed.figures.trajectories import trajectories
 from seedbed.study import Study
@@ -24,16 +25,21 @@ FIGURES: dict[str, Callable[[Tables, Study], Figure]] = {
     "difficulty_mix": difficulty_mix,
     "success_incidence": success_incidence,
     "trajectories": trajectories,
+    "reliability": reliability,
 }
 
 
 def draw(name: str, tables: Tables, study: Study) -> Figure:
     """One of ``figure_names(study)``; marks of algorithms are the same in all environments.
 
+    A figure of one environment has the seeds that run there.
+
     Raises:
         KeyError: there is no such figure or environment.
     """
     kind, environment = kind_of(name), name.partition("-")[2]
-    if environment:
-        study = study.model_copy(update={"environments": {environment: study.environments[environment]}})
+    shown = [environment] if environment else list(study.environments)
+    if len(shown) == 1:
+        only = {"environments": {shown[0]: study.environments[shown[0]]}, "seeds": study.seeds_in(shown[0])}
+        study = study.model_copy(update=only)
     return FIGURES[kind](tables, study)

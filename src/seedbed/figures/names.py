@@ -1,5 +1,6 @@
 """Which figures a study has: names only, so that the workflow can ask without loading matplotlib."""
 
+from seedbed.generalized_study import GeneralizedStudy
 from seedbed.layout import Blocks, block_files
 from seedbed.registry import ENVIRONMENTS, location
 from seedbed.study import Study
@@ -8,16 +9,20 @@ GENERAL = ("learning_curves", "bars", "pairwise_tests")
 OF_METRIC_SET = {
     "interview": ("mastery_incidence", "gain_by_modality", "difficulty_mix"),
     "goal": ("success_incidence",),
+    "model": ("reliability",),
 }
+OF_GENERALIZED = ("box_plots",)
 OF_ENVIRONMENT = {"GoalGrid": ("trajectories",)}
 
 
-def figure_names(study: Study) -> tuple[str, ...]:
+def figure_names(study: Study | GeneralizedStudy) -> tuple[str, ...]:
     """Names of a study's figures, in order: the general ones, then those of metric sets and environments.
 
     A study with several environments has each figure once for each that it is made for, as
     ``<figure>-<environment>``.
     """
+    if isinstance(study, GeneralizedStudy):
+        return OF_GENERALIZED
     kinds = GENERAL + tuple(kind for names in study.metrics for kind in OF_METRIC_SET.get(names, ()))
     shown = [(kind, environment) for kind in kinds for environment in study.environments]
     shown += [
@@ -44,7 +49,9 @@ def followed_steps(study: Study, divided: Blocks) -> list[str]:
     """The step tables that example trajectories are read from: each algorithm's block of the first seed."""
     first = {
         environment: {
-            algorithm: {name: seeds for name, seeds in blocks.items() if study.seeds[0] in seeds}
+            algorithm: {
+                name: seeds for name, seeds in blocks.items() if study.seeds_in(environment)[0] in seeds
+            }
             for algorithm, blocks in divided[environment].items()
         }
         for environment in followed(study)

@@ -15,7 +15,7 @@ class Tables:
     """The score table of a study and its statistics; any may have no rows.
 
     Args:
-        scores, summary, comparisons, curves, incidence: as the stages before wrote them.
+        scores, summary, comparisons, curves, incidence, reliability: as the stages before wrote them.
         confidence: level of the intervals in them.
         walks: example trajectories, of ``walks.WALK_COLUMNS``; None for a study without.
     """
@@ -25,6 +25,7 @@ class Tables:
     comparisons: pd.DataFrame
     curves: pd.DataFrame
     incidence: pd.DataFrame
+    reliability: pd.DataFrame
     confidence: float = 0.95
     walks: pd.DataFrame | None = None
 

@@ -55,11 +55,12 @@ def read_walks(study: Study, divided: Blocks) -> pd.DataFrame | None:
         environment, algorithm = Path(path).parts[-4:-2]
         grid = grid_of(study, environment)
         steps = read_table(path, STEP_COLUMNS)
-        wanted = (steps["seed"] == study.seeds[0]) & (steps["episode"] < FOLLOWED)
+        seed = study.seeds_in(environment)[0]
+        wanted = (steps["seed"] == seed) & (steps["episode"] < FOLLOWED)
         for (mode, episode), part in steps[wanted].groupby(["policy_mode", "episode"], sort=True):
-            walk = walked(grid, part, _generator(study, int(episode)))
+            walk = walked(grid, part, _generator(study, seed, int(episode)))
             labels = {"environment": environment, "algorithm": algorithm, "policy_mode": mode}
-            tables.append(walk.assign(**labels, seed=study.seeds[0], episode=episode))
+            tables.append(walk.assign(**labels, seed=seed, episode=episode))
     return pd.concat(tables, ignore_index=True)[list(WALK_COLUMNS)].astype(WALK_COLUMNS)
 
 
@@ -103,8 +104,8 @@ def grid_of(study: Study, environment: str) -> "GoalGrid":
     return make(entry.environment, entry.arguments, ENVIRONMENTS, "environment")
 
 
-def _generator(study: Study, episode: int) -> np.random.Generator:
+def _generator(study: Study, seed: int, episode: int) -> np.random.Generator:
     reset_seeds = study.evaluation.test.reset_seeds
     if not reset_seeds:
-        return stream(Purpose.TEST, study.seeds[0], episode)
+        return stream(Purpose.TEST, seed, episode)
     return np.random.default_rng(reset_seeds[episode])

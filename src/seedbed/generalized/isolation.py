@@ -1,12 +1,10 @@
 """Agents of others in a process that sees nothing but its own folder, programs and two pipes.
 
-Three ways, the first two of Linux alone:
+Two ways, both of Linux alone:
 
 * ``namespaces and user``: for root. A file system of its own that holds the agent's folder, /usr and Python,
   read-only but for the folder; no network, no process but its own, no capabilities, and user 65534.
 * ``namespaces``: the same for anybody whom the kernel grants user namespaces, under the caller's own user.
-* ``user``: for root without namespaces. Another user only: what all users may read can be read, and the
-  network is there. A folder of mode 0700 is closed to it.
 """
 
 import functools
@@ -23,7 +21,7 @@ from typing import Any
 
 from seedbed.artifacts import SeedbedError
 
-WAYS = ("namespaces and user", "namespaces", "user")
+WAYS = ("namespaces and user", "namespaces")
 USER = 65534
 """nobody, in most systems"""
 _INSIDE = "/agent"
@@ -76,7 +74,7 @@ def isolation() -> str:
     for way in WAYS if root else ("namespaces",):
         with tempfile.TemporaryDirectory() as empty, suppress(OSError), _folder(Path(empty), way) as folder:
             command = _command(way, folder, [sys.executable, "-c", "import json"])
-            if subprocess.run(command, capture_output=True, **_options(way, folder)).returncode == 0:
+            if subprocess.run(command, capture_output=True, **_options(folder)).returncode == 0:
                 return way
     raise SeedbedError(
         "Agents cannot be kept from reading what is sealed on this machine. That takes Linux, and root or "
@@ -101,7 +99,7 @@ def isolated(source: Path, command: Sequence[str], way: str, errors: Any = subpr
             stdout=subprocess.PIPE,
             stderr=errors,
             start_new_session=True,
-            **_options(way, folder),
+            **_options(folder),
         )
         try:
             yield process
@@ -136,8 +134,6 @@ def _folder(source: Path, way: str):
 
 
 def _command(way: str, folder: Path, command: Sequence[str]) -> list[str]:
-    if way == "user":
-        return list(command)
     identity = ["--user", "--map-root-user"]
     drop = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
     if way == "namespaces and user":
@@ -149,18 +145,16 @@ def _command(way: str, folder: Path, command: Sequence[str]) -> list[str]:
     return ["unshare", *identity, *_NAMESPACES, *start, *enter]
 
 
-def _options(way: str, folder: Path) -> dict:
+def _options(folder: Path) -> dict:
     """What a child is started with: nothing of this process's surroundings."""
-    home = str(folder / "work") if way == "user" else _INSIDE
     path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
     environment = {
         "PATH": path,
-        "HOME": home,
-        "TMPDIR": home,
+        "HOME": _INSIDE,
+        "TMPDIR": _INSIDE,
         "LANG": "C.UTF-8",
         "OMP_NUM_THREADS": "1",
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    other = {"user": USER, "group": USER, "extra_groups": []} if way == "user" else {}
-    return {"cwd": folder / "work", "env": environment, "close_fds": True, **other}
+    return {"cwd": folder / "work", "env": environment, "close_fds": True}

@@ -97,7 +97,13 @@ def run_test(
 
 
 def compare(
-    test: pd.DataFrame, picks: pd.DataFrame, *, margin: float = MARGIN, seed: int = 0, draws: int = 9_999
+    test: pd.DataFrame,
+    picks: pd.DataFrame,
+    *,
+    margin: float = MARGIN,
+    seed: int = 0,
+    draws: int = 9_999,
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Chosen agents against each other on the same test environments.
 
@@ -106,7 +112,7 @@ def compare(
 
     Returns:
         reading; agent_x, method_x, configuration_x, mean_x and the same of y; n; difference (of means) with
-        its bootstrap interval (BCa, 95 %); p_student (two-sided, unpaired, one variance: as printed in the
+        its bootstrap interval (BCa); p_student (two-sided, unpaired, one variance: as printed in the
         paper), p_student_greater, p_welch, p_paired; wins, losses, ties of x; p_sign_greater and p_sign (ties
         dropped); win_rate of x without ties, with its Wilson interval; margin (``margin`` times |mean_y|),
         p_equivalence (two one-sided tests); note: why something is NaN.
@@ -130,7 +136,7 @@ def compare(
                     "method_y": y[1],
                     "configuration_y": int(chosen[y]),
                 }
-                | matched_statistics(*scores, margin, stream, draws)
+                | matched_statistics(*scores, margin, stream, draws, confidence)
             )
             if x[0] == y[0] and chosen[x] == chosen[y]:
                 rows[-1]["note"] = "both methods chose this configuration"
@@ -143,14 +149,14 @@ def _scores(test: pd.DataFrame, agent: str, configuration: int, reading: str) ->
     return mine.sort_values("position")[reading].to_numpy(float)
 
 
-def matched_statistics(x: np.ndarray, y: np.ndarray, margin: float, stream, draws: int) -> dict:
+def matched_statistics(x: np.ndarray, y: np.ndarray, margin: float, stream, draws: int, confidence: float) -> dict:
     """All of a comparison's numbers, from matched scores [n]."""
     width = margin * abs(float(y.mean()))
     sign, greater = sign_test(x, y), sign_test(x, y, alternative="greater")
     decided = sign.statistic + sign.losses
-    rate = proportion_interval(sign.statistic, decided) if decided else None
+    rate = proportion_interval(sign.statistic, decided, confidence=confidence) if decided else None
     paired = paired_t_test(x, y)
-    interval = bootstrap_interval(x - y, np.mean, seed=stream, draws=draws)
+    interval = bootstrap_interval(x - y, np.mean, seed=stream, draws=draws, confidence=confidence)
     equivalence = paired_equivalence_test(x, y, low=-width, high=width) if width > 0 else None
     return {
         "n": x.size,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seedbed.artifacts import ArtifactError, read_json, sha256
+from seedbed.generalized_study import TOGETHER, GeneralizedStudy
 from seedbed.provenance.checksums import verify
 from seedbed.provenance.machine import normalised
 
@@ -77,10 +78,15 @@ class Item:
         return not self.missing
 
 
-def seed_plan(studies: Iterable["Study"]) -> dict[str, Any]:
-    """The document of seeds.json: each study's seeds, and its cells as environment, algorithm and seeds."""
+def seed_plan(studies: Iterable["Study | GeneralizedStudy"]) -> dict[str, Any]:
+    """The document of seeds.json: each study's seeds, and its cells as environment, algorithm and seeds.
+
+    Where jobs of a cell have seeds of their own, "jobs" lists them by kind of job, each job's seeds in turn.
+    """
     return {
-        study.name: {
+        study.name: _generalized_seeds(study)
+        if isinstance(study, GeneralizedStudy)
+        else {
             "seeds": study.seeds,
             "pilot_seeds": study.pilot_seeds,
             "cells": [
@@ -91,6 +97,16 @@ def seed_plan(studies: Iterable["Study"]) -> dict[str, Any]:
         }
         for study in studies
     }
+
+
+def _generalized_seeds(study: GeneralizedStudy) -> dict[str, Any]:
+    cells = []
+    for label, algorithms in study.blocks().items():
+        seeds = study.seeds(label)
+        jobs = {"training": seeds["training"] * len(algorithms[TOGETHER]), "evaluation": seeds["evaluation"]}
+        distinct = sorted({seed for some in jobs.values() for seed in some})
+        cells.append({"environment": label, "algorithm": TOGETHER, "seeds": distinct, "jobs": jobs})
+    return {"seeds": [study.seed], "pilot_seeds": [], "cells": cells}
 
 
 def checklist(evidence: Evidence) -> list[Item]:
@@ -175,9 +191,10 @@ def _seeds(desk: _Desk, evidence: Evidence) -> str:
         ran.setdefault(key, {}).setdefault(record["job"], []).extend(record["seeds"])
     for study, planned in plan.items():
         for cell in planned["cells"]:
-            environment, algorithm, seeds = cell["environment"], cell["algorithm"], sorted(cell["seeds"])
+            environment, algorithm = cell["environment"], cell["algorithm"]
             jobs = ran.pop((study, environment, algorithm), {})
             for job in ("training", "evaluation"):
+                seeds = sorted(cell.get("jobs", {}).get(job, cell["seeds"]))
                 if sorted(jobs.get(job, [])) != seeds:
                     desk.missing.append(
                         f"{study}/{environment}/{algorithm}: the {job} jobs recorded seeds "

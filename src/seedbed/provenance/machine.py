@@ -189,6 +189,8 @@ def _torch(wanted: bool | None) -> dict[str, Any] | None:
         "interop_threads": torch.get_num_interop_threads(),
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
         "cudnn_deterministic": torch.backends.cudnn.deterministic,
+        "cudnn_benchmark": torch.backends.cudnn.benchmark,
+        "cudnn": _asked(torch.backends.cudnn.version),
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
     }
 

@@ -92,6 +92,7 @@ def run_record(
     steps: int,
     model_calls: int = 0,
     evaluation_steps: int | None = None,
+    device: Mapping[str, Any] | None = None,
     exit_status: int = 0,
 ) -> dict[str, Any]:
     """The document of ``run.json`` or ``evaluation.json``.
@@ -104,6 +105,7 @@ def run_record(
         steps: environment steps in the job's phase, over all seeds.
         model_calls: predictions of a learned model in the job's phase, over all seeds.
         evaluation_steps: environment steps of evaluations during training.
+        device: where networks were trained and what was switched there; None where there was no choice.
         exit_status: 0 unless the job failed.
     """
     counted = {"evaluation": {"steps": evaluation_steps}, job: {"steps": steps, "model_calls": model_calls}}
@@ -132,6 +134,7 @@ def run_record(
             "peak_memory_bytes": peak_memory_bytes(),
             "gpu_peak_memory_bytes": gpu_peak_memory_bytes(),
         },
+        "device": None if device is None else dict(device),
         "hardware": hardware(),
         "software": software(),
         "code": code(PROJECT, hash_changes=False),

@@ -41,7 +41,7 @@ def limitations(results: StudyResults) -> list[Claim]:
         *(claim for environment in results.study.environments for claim in _tests(results, environment)),
         *(claim for environment in results.study.environments for claim in _censoring(results, environment)),
         *(claim for environment in results.study.environments for claim in _partial(results, environment)),
-        *_code(results.runs),
+        *code_limitations(results.runs),
     ]
     prefix = f"{results.study.name}/limitation"
     return [Claim(f"{prefix}/{index + 1}", claim.text, claim.sources) for index, claim in enumerate(found)]
@@ -217,7 +217,8 @@ def _partial(results: StudyResults, environment: str) -> Iterator[Claim]:
         )
 
 
-def _code(runs: Sequence[Any]) -> Iterator[Claim]:
+def code_limitations(runs: Sequence[Any]) -> Iterator[Claim]:
+    """What run records say of the code that made them."""
     codes = [run["code"] for run in runs]
     if any(code.get("dirty") for code in codes):
         yield _claim("Some runs were made from a checkout with changes that are not committed.")

@@ -52,6 +52,7 @@ def _machine(run: Mapping[str, Any]) -> str:
         f"{facts.get('usable_cores') or facts.get('logical_cores') or 'unknown number of'} cores",
         f"{number(memory / 1e9, 0)} GB memory" if memory else "memory unknown",
         *(f"GPU {gpu['name']}, driver {gpu['driver']}" for gpu in facts.get("gpus") or []),
+        "networks trained on the GPU" if (run.get("device") or {}).get("used") == "cuda" else "",
         facts.get("platform") or "",
     ]
     return one_line("; ".join(part for part in parts if part))

@@ -18,6 +18,8 @@ from seedbed.reporting.trace import Register, Source
 if TYPE_CHECKING:
     import pandas as pd
 
+    from seedbed.reporting.generalized_results import GeneralizedResults
+
 
 @dataclass(frozen=True)
 class Declared:
@@ -28,7 +30,7 @@ class Declared:
         register: of the paper.
     """
 
-    results: StudyResults
+    results: "StudyResults | GeneralizedResults"
     register: Register
 
     def value(self, key: str) -> Any:
@@ -129,19 +131,27 @@ def descriptions(algorithm: str) -> dict[str, str]:
 
 
 def environments_text(results: StudyResults) -> list[dict[str, Any]]:
-    """One entry per environment: label, title, class name, its documentation, arguments."""
-    return [
-        {
-            "label": label,
-            "title": one_line(results.study.title_of(label)),
-            "name": entry.environment,
-            "about": prose(entry.environment, ENVIRONMENTS, "environment"),
-            "arguments": arguments_text(
-                results.resolved["environments"][label].get("arguments", entry.arguments)
-            ),
-        }
-        for label, entry in results.study.environments.items()
-    ]
+    """One entry per environment: label, title, class name, its documentation (told once), arguments."""
+    entries, told = [], {}
+    for label, entry in results.study.environments.items():
+        title = one_line(results.study.title_of(label))
+        names = [entry.environment, entry.arguments.get("environment")]  # what a distribution is over
+        about = [prose(name, ENVIRONMENTS, "environment") for name in names if isinstance(name, str)]
+        text = " ".join(filter(None, about))
+        entries.append(
+            {
+                "label": label,
+                "title": title,
+                "name": entry.environment,
+                "about": f"As {told[text]}." if text in told else text,
+                "arguments": arguments_text(
+                    results.resolved["environments"][label].get("arguments", entry.arguments)
+                ),
+            }
+        )
+        if text:
+            told.setdefault(text, title)
+    return entries
 
 
 def algorithms_table(results: StudyResults) -> Table:

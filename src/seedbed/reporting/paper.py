@@ -9,6 +9,8 @@ from seedbed.artifacts import read_json, write_text
 from seedbed.reporting.claims import CORRECTIONS, Claim, claims, in_sentence, key_finding
 from seedbed.reporting.figure_list import figures_of
 from seedbed.reporting.formatting import Markdown, general, markdown, one_line, plural
+from seedbed.reporting.generalized_results import GeneralizedResults
+from seedbed.reporting.generalized_section import generalized_context
 from seedbed.reporting.layout import Table, to_markdown
 from seedbed.reporting.limitations import limitations
 from seedbed.reporting.machines import checklist_table, machines_text
@@ -28,7 +30,7 @@ from seedbed.study import PaperSettings
 
 def write_paper(
     paper: PaperSettings,
-    studies: Sequence[StudyResults],
+    studies: Sequence[StudyResults | GeneralizedResults],
     figures: Mapping[str, Sequence[str]],
     templates: str | Path,
     results: str | Path,
@@ -38,7 +40,7 @@ def write_paper(
 
     Args:
         paper: title and authors.
-        studies: what ``read_study_results`` read, in the order of the paper.
+        studies: what ``read_study_results`` and ``read_generalized_results`` read, in the order of the paper.
         figures: study -> names of its figures, in order, without suffix.
         templates: folder with ``paper.md``, ``methods.md`` and ``captions/``.
         results: the folder ``results``.
@@ -53,7 +55,7 @@ def write_paper(
 
 def paper_text(
     paper: PaperSettings,
-    studies: Sequence[StudyResults],
+    studies: Sequence[StudyResults | GeneralizedResults],
     figures: Mapping[str, Sequence[str]],
     templates: str | Path,
     checklist: str | Path | None,
@@ -72,16 +74,21 @@ def paper_text(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    sections = [
-        _Section(results, register, figures.get(results.study.name, ()), Path(templates)).context()
-        for results in studies
-    ]
+    sections = []
+    for results in studies:
+        names = figures.get(results.study.name, ())
+        if isinstance(results, GeneralizedResults):
+            sections.append(generalized_context(results, register, names, Path(templates)))
+        else:
+            sections.append(_Section(results, register, names, Path(templates)).context())
     items = read_json(checklist) if checklist and Path(checklist).is_file() else None
     return environment.get_template("paper.md").render(
         title=_quoted(paper.title or "; ".join(results.study.title for results in studies)),
         authors=Markdown("[" + ", ".join(_quoted(name) for name in paper.authors) + "]"),
         abstract=[paragraph for section in sections for paragraph in section["abstract"]],
-        studies=sections,
+        everything=sections,
+        studies=[section for section in sections if section["kind"] == "training"],
+        generalized=[section for section in sections if section["kind"] == "generalized"],
         machines=machines_text([run for results in studies for run in results.runs], register),
         checklist=to_markdown(checklist_table(items), "provenance", register) if items else "",
     )
@@ -111,6 +118,7 @@ class _Section:
         """Everything that the template says about the study."""
         study, plan, settings = self.study, self.study.statistics, self.results.settings
         return {
+            "kind": "training",
             "title": one_line(study.title),
             "question": one_line(study.question),
             "anchor": self._anchor,

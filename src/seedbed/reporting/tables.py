@@ -1,12 +1,14 @@
 """The tables of a study, and writing them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from seedbed.artifacts import write_text
+from seedbed.generalized_study import GeneralizedStudy
 from seedbed.reporting.comparison_tables import comparisons_table, pairs_table
 from seedbed.reporting.cost_table import cost_table
 from seedbed.reporting.efficiency_table import efficiency_table
+from seedbed.reporting.generalized_tables import generalized_table_names
 from seedbed.reporting.layout import Table, to_csv, to_latex, to_markdown
 from seedbed.reporting.metric_tables import main_table, modes_table, panels, secondary_table
 from seedbed.reporting.off_policy_tables import OFF_POLICY_TABLES, off_policy_data_table, off_policy_table
@@ -16,8 +18,10 @@ from seedbed.study import Study
 FORMS = {"csv": to_csv, "md": to_markdown, "tex": to_latex}
 
 
-def table_names(study: Study) -> list[str]:
+def table_names(study: Study | GeneralizedStudy) -> list[str]:
     """Names of a study's tables, without reading a result: ``results/<study>/tables/<name>.{csv,md,tex}``."""
+    if isinstance(study, GeneralizedStudy):
+        return generalized_table_names(study)
     names = []
     for environment in study.environments:
         names += [f"main_{environment}", f"pairs_{environment}", f"secondary_{environment}"]
@@ -57,6 +61,11 @@ def tabulate(results: StudyResults, folder: str | Path) -> None:
         results: of the study.
         folder: ``results/<study>/tables``.
     """
-    for name, table in study_tables(results).items():
+    write_tables(study_tables(results), folder)
+
+
+def write_tables(tables: Mapping[str, Table], folder: str | Path) -> None:
+    """As ``tabulate``, of tables by name."""
+    for name, table in tables.items():
         for suffix, form in FORMS.items():
             write_text(Path(folder) / f"{name}.{suffix}", form(table))

@@ -155,12 +155,27 @@ def _steps(source: Mapping[str, Any], results: Path) -> Iterator[Step]:
         for _, row in rows.iterrows():
             values = {**source["row"], **{name: row[name] for name in source["columns"]}}
             yield Step("statistic", source["table"], sha256(table), values)
+        if table.parent.name == "statistics":
+            yield from _trial_steps(source, table.parents[1], results)
         data = table.with_name("behaviour.parquet")
         if table.parent.name == "off_policy" and data.is_file():
             file = data.relative_to(results).as_posix()
             yield Step("behaviour data", file, sha256(data), {"episodes": read_table(data).episode.nunique()})
     for score in source["scores"]:
         yield from _score_steps(source["table"].split("/")[0], score, results)
+
+
+def _trial_steps(source: Mapping[str, Any], study: Path, results: Path) -> Iterator[Step]:
+    """Trials behind a statistic of a generalized study."""
+    series = source["table"].endswith("/meta.parquet")
+    for name in ("meta/trials.parquet",) if series else ("tuning.parquet", "test.parquet"):
+        trials = study / name
+        if trials.is_file():
+            rows = read_table(trials)
+            for column in {"label", "agent"} & set(source["row"]) & set(rows):
+                rows = rows[rows[column] == source["row"][column]]
+            file = trials.relative_to(results).as_posix()
+            yield Step("trials", file, sha256(trials), {"trials": len(rows)})
 
 
 def _score_steps(study: str, score: Mapping[str, str], results: Path) -> Iterator[Step]:

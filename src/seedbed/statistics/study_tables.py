@@ -292,12 +292,10 @@ def _paired_statistics(x, y, stream, confidence, draws) -> dict:
     pairs = paired_differences(x, y)
     if not x.size:
         return {"note": "not testable: no common seed with a score on both sides", **_no_effects()}
-    difference = float(np.mean(pairs.values))
-    scale = max(float(np.abs(x).max()), float(np.abs(y).max()))
-    base = abs(float(y.mean()))
+    difference, base = float(np.mean(pairs.values)), mean_t_interval(y, confidence)
     row = {
         "difference": difference,
-        "percent": 100 * difference / base if base > 1e-12 * scale else math.nan,
+        "percent": 100 * difference / abs(base.estimate) if _away_from_zero(base, x) else math.nan,
         "probability_of_improvement": probability_of_improvement(x, y),
     }
     if pairs.obstacle or not np.any(pairs.values):
@@ -324,6 +322,12 @@ def _paired_statistics(x, y, stream, confidence, draws) -> dict:
         row |= {column: effect.estimate, f"{stem}_low": effect.low, f"{stem}_high": effect.high}
     unbounded = [f"{name} interval {e.note}" for name, e in effects.items() if math.isnan(e.low) and e.note]
     return row | {"note": _words(t.note, *unbounded)}
+
+
+def _away_from_zero(base: Interval, x: np.ndarray) -> bool:
+    """Whether a mean can stand for 100 %: it is no rounding beside x, and its interval has not both signs."""
+    scale = max(abs(base.estimate), float(np.abs(x).max()))
+    return abs(base.estimate) > 1e-12 * scale and not base.low <= 0 <= base.high
 
 
 def _no_effects() -> dict:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedbed.statistics.calibration import brier_score, calibration, reliability, return_calibration
+from seedbed.metrics.calibration import brier_score, calibration, reliability, return_calibration
 
 REFERENCE = Path(__file__).parents[1] / "reference/statistics/calibration.json"
 

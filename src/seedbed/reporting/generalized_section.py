@@ -1,0 +1,277 @@
+"""A generalized study's part of the paper: sentences that its tables carry, and what templates fill in."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from seedbed.generalized_study import GRID
+from seedbed.reporting.claims import Claim
+from seedbed.reporting.figure_list import figures_of
+from seedbed.reporting.formatting import (
+    Markdown,
+    finite,
+    general,
+    interval,
+    listed,
+    markdown,
+    one_line,
+    p_equals,
+    plural,
+    several,
+    signed,
+)
+from seedbed.reporting.generalized_results import GeneralizedResults
+from seedbed.reporting.generalized_tables import (
+    DECIMALS,
+    MAKERS,
+    comparison_source,
+    decisions,
+    generalized_tables,
+)
+from seedbed.reporting.layout import Cell, Row, Table, to_markdown
+from seedbed.reporting.limitations import code_limitations
+from seedbed.reporting.methods import Declared, setting
+from seedbed.reporting.trace import Register, Source
+
+_CHOICES = {"mean": "the mean's choice", "copeland": "Copeland's choice"}
+
+
+def generalized_context(
+    results: GeneralizedResults, register: Register, figures: Sequence[str], templates: Path
+) -> dict[str, Any]:
+    """Everything that the templates say about the study; numbers enter the register."""
+    study, declared = results.study, Declared(results, register)
+    tables = dict.fromkeys(MAKERS, Markdown(""))
+    for name, table in generalized_tables(results).items():
+        if table.rows:
+            tables[name] = to_markdown(table, study.name, register)
+
+    def said(claim: Claim) -> Markdown:
+        return register.mark(claim.identity, claim.text, claim.sources)
+
+    found = {label: [said(claim) for claim in pair_claims(results, label)] for label in results.main}
+    design = (
+        f"{markdown(study.title)}: {declared.count('study/algorithms')} {plural(study.algorithms, 'agent')}, "
+        f"tuned among up to {general(max(map(study.number, study.environments)))} configurations on "
+        f"{declared('study/tuning')} environments and tested on {declared('study/test')} others, in each of "
+        f"{several(len(results.main), 'generalized environment')}."
+    )
+    return {
+        "kind": study.kind,
+        "title": one_line(study.title),
+        "question": one_line(study.question),
+        "anchor": lambda *parts: Markdown("{#" + "-".join((study.name, *parts)) + "}"),
+        "reference": lambda table: Markdown(f"#tbl-{study.name}-{table}"),
+        "declared": declared,
+        "abstract": [Markdown(design), *(found[label][0] for label in results.main if found[label])],
+        "environments": [
+            {
+                "title": one_line(study.title_of(label)),
+                "domains": listed([domain.replace("_", " ") for domain in study.environments[label].domains]),
+                "variants": listed(
+                    [f"{d.replace('_', ' ')} '{v}'" for d, v in study.environments[label].variants.items()]
+                ),
+                "single": study.environments[label].single,
+                "configurations": register.mark(
+                    f"{study.name}/declared/{label}/configurations",
+                    general(len(results.resolved["environments"][label]["configurations"])),
+                    (Source(f"{study.name}/study.json", {"key": f"environments/{label}/configurations"}),),
+                ),
+                "limits": _limits(study.environments[label]),
+            }
+            for label in study.environments
+        ],
+        "agents": to_markdown(_agents_table(results), study.name, register),
+        "alpha": f"{results.settings.alpha:g}",
+        "confidence": f"{100 * results.settings.confidence:g} %",
+        "draws": general(results.settings.draws),
+        "margin": f"{100 * study.margin:g} %",
+        "meta": study.meta is not None,
+        "findings": [
+            {"title": one_line(study.title_of(label)), "claims": found[label]} for label in results.main
+        ],
+        "single": [said(claim) for label in results.single for claim in pair_claims(results, label)],
+        "reversals": [said(claim) for claim in reversals(results)],
+        "tables": tables,
+        "figures": figures_of(study.name, figures, templates / "captions"),
+        "limitations": [said(claim) for claim in generalized_limitations(results)],
+        "cost": tables["cost"],
+    }
+
+
+def _limits(entry) -> str:
+    limits = [f"{general(entry.most_features)} active features"] if entry.most_features else []
+    limits += [f"{general(entry.most_tiles)} tiles"] if entry.most_tiles else []
+    return listed(limits)
+
+
+def _agents_table(results: GeneralizedResults) -> Table:
+    import pandas as pd
+
+    study, rows = results.study, []
+    columns = ("family", "growth", "epsilon", "discount", "trace", "cull")
+    for name in study.algorithms:
+        label = next(place for place in study.environments if name in study.algorithms_in(place))
+        made = results.resolved["algorithms"][label][name]
+        key = f"algorithms/{label}/{name}"
+        cells = [Cell(one_line(study.title_of(name)))]
+        for column in columns:
+            source = Source(f"{study.name}/study.json", {"key": f"{key}/{column}"})
+            shown = column != "growth" or made["family"].startswith("A")
+            text = setting(made[column]).replace("_", " ") if shown else ""
+            cells.append(Cell(text, sources=(source,) if shown else ()))
+        rows.append(Row(name, tuple(cells)))
+    return Table(
+        name="agents",
+        caption="The agents, in what is not tuned. Growth: how far beyond a new extreme family A's range "
+        "grows, in its new widths. Cull: traces below are dropped.",
+        header=("Agent", "Family", "Growth", "Epsilon", "Discount", "Traces", "Cull"),
+        keys=("agent", *columns),
+        align="llrrrlr",
+        rows=tuple(rows),
+        notes=(),
+        values=pd.DataFrame(columns=["agent", *columns]),
+    )
+
+
+def pair_claims(results: GeneralizedResults, label: str) -> list[Claim]:
+    """One sentence per pair of agents, chosen by the mean: difference, wins, and what they decide."""
+    claims = []
+    for x, y in combinations(results.agents(label), 2):
+        row = results.comparison(label, x, y)
+        identity = f"{results.study.name}/claim/{label}/{row['agent_x']}/{row['agent_y']}"
+        text = f"{one_line(results.study.title_of(label))}, {_told(results, row)}"
+        claims.append(Claim(identity, text, (comparison_source(results, row),)))
+    return claims
+
+
+def _told(results: GeneralizedResults, row: Mapping[str, Any]) -> str:
+    x, y = (one_line(results.study.title_of(row[name])) for name in ("agent_x", "agent_y"))
+    noun = "trial" if results.study.environments[row["label"]].single else "environment"
+    if row["ties"] == row["n"]:
+        return f"{x} and {y}: equal in all {several(int(row['n']), noun)}."
+    told = f"{x} against {y}: "
+    if finite(row["difference"]):
+        told += f"mean difference {signed(row['difference'], DECIMALS)}"
+        if finite(row["difference_low"]) and finite(row["difference_high"]):
+            told += f" {interval(row['difference_low'], row['difference_high'], DECIMALS)}"
+        told += f" ({p_equals(row['p_student'])}, Student's t); " if finite(row["p_student"]) else "; "
+    told += f"{x} is higher in {several(int(row['wins']), noun)} and lower in "
+    told += f"{general(int(row['losses']))} ({p_equals(row['p_sign'])}, sign test). "
+    mean, wins = decisions(results, row)
+    names = {"x": x, "y": y}
+    if mean and mean == wins:
+        return told + f"{names[mean]} is better in both senses."
+    if mean and wins:
+        return (
+            f"{told}The two senses contradict each other: {names[mean]} has the higher expected score, "
+            f"{names[wins]} is likelier to win."
+        )
+    if mean:
+        return told + f"{names[mean]} has the higher expected score; who is likelier to win is undecided."
+    if wins:
+        return told + f"{names[wins]} is likelier to win; who has the higher expected score is undecided."
+    equal = finite(row["p_equivalence"]) and row["p_equivalence"] <= results.settings.alpha
+    share = f"{100 * results.study.margin:g} %"
+    more = (
+        f"their means are equal within {share}"
+        if equal
+        else f"that their means are equal within {share} is not shown either"
+    )
+    return told + f"Neither is shown to be better; {more} ({p_equals(row['p_equivalence'])})."
+
+
+def reversals(results: GeneralizedResults) -> list[Claim]:
+    """One sentence per agent and environment: whether the two methods chose apart, and who is better then."""
+    claims, same = [], []
+    for label in results.main:
+        for agent in results.agents(label):
+            row = results.methods(label, agent)
+            where = f"{one_line(results.study.title_of(agent))} in {one_line(results.study.title_of(label))}"
+            if row["configuration_x"] == row["configuration_y"]:
+                same.append((where, comparison_source(results, row)))
+                continue
+            mean, wins = decisions(results, row)
+            sides = {"x": _CHOICES[row["method_x"]], "y": _CHOICES[row["method_y"]]}
+            verdict = f"{sides[mean]} has" if mean else "neither choice is shown to have"
+            verdict += " the better test mean; "
+            verdict += f"{sides[wins]} wins" if wins else "neither is shown to win"
+            verdict += (
+                f" more often ({general(int(row['wins']))} to {general(int(row['losses']))} trials for "
+            )
+            verdict += f"{sides['x']})."
+            identity = f"{results.study.name}/reversal/{label}/{agent}"
+            claims.append(Claim(identity, f"{where}: {verdict}", (comparison_source(results, row),)))
+    if same:
+        text = f"Both methods chose the same configuration for {listed([where for where, _ in same])}."
+        sources = tuple(source for _, source in same)
+        claims.append(Claim(f"{results.study.name}/reversal/same", text, sources))
+    return claims
+
+
+def generalized_limitations(results: GeneralizedResults) -> list[Claim]:
+    """One sentence per limitation, each with the rows that show it."""
+    found = [*_samples(results), *_hung(results), *_rules(results), *code_limitations(results.runs)]
+    prefix = f"{results.study.name}/limitation"
+    return [Claim(f"{prefix}/{index + 1}", claim.text, claim.sources) for index, claim in enumerate(found)]
+
+
+def _samples(results: GeneralizedResults) -> Iterator[Claim]:
+    study = results.study
+    parts: dict[int, list[str]] = {}
+    for label in study.environments:
+        if study.number(label) < GRID:
+            parts.setdefault(study.number(label), []).append(one_line(study.title_of(label)))
+    for number, titles in parts.items():
+        yield Claim(
+            "",
+            f"In {listed(titles)}, agents were tuned among {general(number)} of the paper's {general(GRID)} "
+            "configurations, drawn at random: the best of all of them may differ.",
+            (Source(f"{study.name}/study.json", {"key": "study/configurations"}),),
+        )
+    if study.tuning < 25 or study.test < 100:
+        yield Claim(
+            "",
+            f"There are {general(study.tuning)} tuning and {general(study.test)} test environments; the "
+            "paper has 25 and 100.",
+            tuple(
+                Source(f"{study.name}/study.json", {"key": f"study/{name}"}) for name in ("tuning", "test")
+            ),
+        )
+    if study.steps < 70_000:
+        yield Claim(
+            "",
+            f"Trials have {general(study.steps)} steps; the paper's have {general(70_000)}.",
+            (Source(f"{study.name}/study.json", {"key": "study/steps"}),),
+        )
+
+
+def _hung(results: GeneralizedResults) -> Iterator[Claim]:
+    """Test trials without a completed episode weigh on means, and not on wins."""
+    for label in results.main:
+        for agent in results.agents(label):
+            pick = results.pick(label, agent, "mean")
+            if pick["without_episode"]:
+                key = {name: pick[name] for name in ("label", "agent", "reading", "method")}
+                table = f"{results.study.name}/statistics/picks.parquet"
+                yield Claim(
+                    "",
+                    f"{one_line(results.study.title_of(agent))} in {one_line(results.study.title_of(label))} "
+                    f"completed no episode in {several(int(pick['without_episode']), 'test trial')}; such a "
+                    "trial outweighs all others in the mean and counts as one in the sign test.",
+                    (Source(table, key, ("without_episode",)),),
+                )
+
+
+def _rules(results: GeneralizedResults) -> Iterator[Claim]:
+    yield Claim(
+        "",
+        "Noise, transforms, exploration, traces, the layout of tilings and the growth of family A's range "
+        "are our choices where the paper leaves them open; few of them were varied.",
+        (),
+    )
+    if any(len(results.study.environments[label].domains) > 1 for label in results.main):
+        yield Claim(
+            "", "Environments of a union are drawn one by one, so its domains are not equally frequent.", ()
+        )
