@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from seedbed.artifacts import SeedbedError
+from seedbed.contest_settings import SecretContest
 from seedbed.registry import ALGORITHMS, ENVIRONMENTS, METRICS, location, mentioned
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -380,15 +381,6 @@ class PaperSettings(_Model):
 
     title: str | None = Field(None, description="Title; the studies' titles if absent.")
     authors: list[str] = []
-
-
-class SecretContest(_Model):
-    """A secret evaluation whose steps are targets: secret_seal to secret_verify."""
-
-    folder: str = Field(description="Folder of the contest, with sealed/contest.yaml.")
-    agents: list[str] = Field([], description="Folders of the agents that take part.")
-    beacon: str | None = Field(None, description="The public value that the sealed plan asks for.")
-    reruns: int = Field(5, ge=-1, description="Trials that secret_verify repeats; -1 for all.")
 
 
 class Config(_Model):

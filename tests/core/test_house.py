@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src/seedbed"
 FLOORS = (
     {"artifacts", "compiled", "seeding"},
-    {"registry", "layout", "arguments"},
+    {"registry", "layout", "arguments", "contest_settings"},
     {"study"},
     {"generalized_study"},
     {"settings", "provenance", "study_files"},

@@ -29,7 +29,8 @@ USABLE = [way for way in WAYS if os.geteuid() == 0 or way == "namespaces"]
 SEALED = "5ea1" * 16
 PACKAGES = str(Path(__file__).parents[2] / "src")
 
-# A process 1 beside it is the shell of its own cage. Exits with the sum of what it found; plays on if that is nothing. It knows the seed by its first half.
+# A process 1 beside it is the shell of its own cage.
+# Exits with the sum of what it found; plays on if that is nothing. It knows the seed by its first half.
 SNOOPER = """
 import json, os, re, socket
 

@@ -149,7 +149,9 @@ def _scores(test: pd.DataFrame, agent: str, configuration: int, reading: str) ->
     return mine.sort_values("position")[reading].to_numpy(float)
 
 
-def matched_statistics(x: np.ndarray, y: np.ndarray, margin: float, stream, draws: int, confidence: float) -> dict:
+def matched_statistics(
+    x: np.ndarray, y: np.ndarray, margin: float, stream, draws: int, confidence: float = 0.95
+) -> dict:
     """All of a comparison's numbers, from matched scores [n]."""
     width = margin * abs(float(y.mean()))
     sign, greater = sign_test(x, y), sign_test(x, y, alternative="greater")
