@@ -138,3 +138,29 @@ def training_resource(name):
         return amount * attempt if name == "mem_mb" else amount
 
     return resource
+
+
+def off_policy_plan(wildcards):
+    """The section off_policy of a study, as JSON."""
+    return as_json(STUDIES[wildcards.study].off_policy.model_dump(mode="json"))
+
+
+def trial_plan(wildcards):
+    """What the trials of one environment of a generalized study need of it, as JSON."""
+    return STUDIES[wildcards.study].plan(wildcards.environment).model_dump_json()
+
+
+def meta_plan(wildcards):
+    """The same for its series of environments."""
+    study = STUDIES[wildcards.study]
+    return study.plan(study.meta.environment, meta=True).model_dump_json()
+
+
+def tuning_trials(study, environment):
+    """The parts of an environment's tuning trials."""
+    return layout.block_files(study, {environment: BLOCKS[study][environment]}, "trials.parquet")
+
+
+def trial_memory(wildcards, attempt):
+    """Memory of a job of trials; a repeated job gets more."""
+    return STUDIES[wildcards.study].mem_mb * attempt

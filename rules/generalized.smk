@@ -4,23 +4,6 @@ PART = "results/{study}/{environment}/all/{part}"
 TEST = "results/{study}/{environment}/all/test"
 
 
-def trial_plan(wildcards):
-    return STUDIES[wildcards.study].plan(wildcards.environment).model_dump_json()
-
-
-def meta_plan(wildcards):
-    study = STUDIES[wildcards.study]
-    return study.plan(study.meta.environment, meta=True).model_dump_json()
-
-
-def tuning_trials(study, environment):
-    return layout.block_files(study, {environment: BLOCKS[study][environment]}, "trials.parquet")
-
-
-def trial_memory(wildcards, attempt):
-    return STUDIES[wildcards.study].mem_mb * attempt
-
-
 rule tune_generalized:
     output:
         trials=f"{PART}/trials.parquet",

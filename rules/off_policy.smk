@@ -1,10 +1,6 @@
 """Off-policy evaluation: log a behaviour policy, estimate what others earn, hold it against the simulator."""
 
 
-def off_policy_plan(wildcards):
-    return as_json(STUDIES[wildcards.study].off_policy.model_dump(mode="json"))
-
-
 rule log_behaviour:
     output:
         behaviour="results/{study}/off_policy/behaviour.parquet",
