@@ -17,8 +17,10 @@ rule secret_seal:
         "results/logs/secret/seal.log",
     conda:
         "../envs/training.yaml"
+    params:
+        folder=lambda wildcards: SECRET,
     shell:
-        "python workflow_scripts/secret.py seal {SECRET:q} > {log:q} 2>&1"
+        "python workflow_scripts/secret.py seal {params.folder:q} > {log:q} 2>&1"
 
 
 rule secret_release_tuning:
@@ -30,8 +32,10 @@ rule secret_release_tuning:
         "results/logs/secret/release_tuning.log",
     conda:
         "../envs/training.yaml"
+    params:
+        folder=lambda wildcards: SECRET,
     shell:
-        "python workflow_scripts/secret.py release_tuning {SECRET:q} > {log:q} 2>&1"
+        "python workflow_scripts/secret.py release_tuning {params.folder:q} > {log:q} 2>&1"
 
 
 rule secret_freeze:
@@ -44,9 +48,10 @@ rule secret_freeze:
     conda:
         "../envs/training.yaml"
     params:
+        folder=lambda wildcards: SECRET,
         agents=CONFIG.secret.agents,
     shell:
-        "python workflow_scripts/secret.py freeze {SECRET:q} --agents {params.agents:q} > {log:q} 2>&1"
+        "python workflow_scripts/secret.py freeze {params.folder:q} --agents {params.agents:q} > {log:q} 2>&1"
 
 
 rule secret_evaluate:
@@ -62,9 +67,10 @@ rule secret_evaluate:
     resources:
         runtime=2880,
     params:
+        folder=lambda wildcards: SECRET,
         beacon=[] if CONFIG.secret.beacon is None else ["--beacon", CONFIG.secret.beacon],
     shell:
-        "python workflow_scripts/secret.py evaluate {SECRET:q} {params.beacon:q} > {log:q} 2>&1"
+        "python workflow_scripts/secret.py evaluate {params.folder:q} {params.beacon:q} > {log:q} 2>&1"
 
 
 rule secret_reveal:
@@ -76,8 +82,10 @@ rule secret_reveal:
         "results/logs/secret/reveal.log",
     conda:
         "../envs/training.yaml"
+    params:
+        folder=lambda wildcards: SECRET,
     shell:
-        "python workflow_scripts/secret.py reveal {SECRET:q} > {log:q} 2>&1"
+        "python workflow_scripts/secret.py reveal {params.folder:q} > {log:q} 2>&1"
 
 
 rule secret_verify:
@@ -96,8 +104,9 @@ rule secret_verify:
     resources:
         runtime=2880,
     params:
+        folder=lambda wildcards: SECRET,
         reruns=CONFIG.secret.reruns,
         source=source("secret.py"),
     shell:
-        "python workflow_scripts/secret.py verify {SECRET:q} --source {params.source} "
+        "python workflow_scripts/secret.py verify {params.folder:q} --source {params.source} "
         "--reruns {params.reruns} > {log:q} 2>&1"
