@@ -21,6 +21,7 @@ try:
 except SeedbedError as error:
     pytest.skip(str(error), allow_module_level=True)
 
+pytestmark = pytest.mark.slow
 REQUEST = """
 sampler: {domains: [mountain_car, puddle_world], noise_high: 0.25}
 tuning: 2

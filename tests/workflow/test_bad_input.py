@@ -7,6 +7,7 @@ def trained(checkout):
     return list((checkout.folder / "results").rglob("policy.safetensors"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "old, new, message",
     [

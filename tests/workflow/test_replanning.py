@@ -16,6 +16,7 @@ def test_touching_files_replans_nothing(copy_of_finished):
     assert copy_of_finished.planned() == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "file, expected",
     [
