@@ -69,17 +69,17 @@ class Agent:
         return any(self.read(name) for name in names if "seal" in name or "json" in name)
 
     def others(self):
-        # ancestors, and everything where that is little
-        found, pid = set(), os.getppid()
+        # the nearest ancestors (their numbers may have wrapped), and everything where that is little
+        found, pid = [], os.getppid()
         while pid > 1:
-            found.add(pid)
+            found.append(pid)
             try:
                 with open(f"/proc/{pid}/stat") as file:
                     pid = int(file.read().rpartition(")")[2].split()[1])
             except OSError:
                 break
         everything = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}
-        return sorted(found)[-2:] + (sorted(everything) if len(everything) < 5 else [])
+        return found[:2] + (sorted(everything) if len(everything) < 5 else [])
 
     def fds(self, pid):
         try:
