@@ -81,9 +81,10 @@ def single_table(results: GeneralizedResults) -> Table:
 def sensitivity_table(results: GeneralizedResults) -> Table:
     """Variations of environments, and variations of agents against what they vary and its rivals."""
     study = results.study
-    varied = [label for label, entry in study.environments.items() if entry.beside]
-    rows = list(_pairs(results, varied, ("mean",)))
-    for label in [*results.main, *results.single]:
+    rows = []
+    for label, entry in study.environments.items():
+        if entry.beside:
+            rows += _pairs(results, [label], ("mean",))
         agents = study.algorithms_in(label)
         for name, agent in agents.items():
             if agent.beside:
