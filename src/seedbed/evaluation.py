@@ -132,7 +132,8 @@ def evaluate(
         environment: where it acts.
         purpose: EVALUATION, TEST or TUNING; the episodes and the policy's own randomness are its streams'.
         episodes: number of episodes per seed, or plain reset seeds, the same for all seeds.
-        lanes: episodes side by side per seed; changes speed, never a result.
+        lanes: episodes side by side per seed, fewer where more are of no use to the policy (``most_lanes``);
+            changes speed, never a result.
         first: number of the first episode, so that a set can be continued.
         log_steps: whether to keep the step table.
         fingerprints: whether to tell which episodes are the same from beginning to end.
@@ -141,8 +142,9 @@ def evaluate(
         EvaluationError: policy or environment raised, or gave a reward or observation that is not finite.
     """
     count = episodes if isinstance(episodes, int) else len(episodes)
+    lanes = min(lanes, count, getattr(policy, "most_lanes", lanes))
     try:
-        running = make_lanes(environment, purpose, policy.seeds, min(lanes, count), episodes, first)
+        running = make_lanes(environment, purpose, policy.seeds, lanes, episodes, first)
     except EpisodeError as error:
         raise EvaluationError(str(error)) from error
     with closing(running):

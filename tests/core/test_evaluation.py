@@ -26,6 +26,18 @@ def test_same_tables_for_any_number_of_lanes(coin_walk, noisy_policy, lanes):
     assert one.decisions == other.decisions == len(one.steps)
 
 
+def test_no_more_lanes_than_are_of_use_to_the_policy(coin_walk, noisy_policy):
+    class Slow(noisy_policy):
+        most_lanes, seen = 3, set()
+
+        def act(self, observation, *rest):
+            self.seen.add(observation.shape[1])
+            return super().act(observation, *rest)
+
+    assert table(Slow, coin_walk(), lanes=8).episodes.equals(table(noisy_policy, coin_walk()).episodes)
+    assert Slow.seen == {3}
+
+
 @pytest.mark.parametrize("lanes", range(1, 17))
 def test_no_bias_to_short_episodes(coin_walk, noisy_policy, lanes):
     """Half the episodes are short and fail; the first to finish would all be failures."""

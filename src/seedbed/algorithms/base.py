@@ -28,6 +28,7 @@ class Policy(Protocol):
     """An oracle: ``act`` gets the state of the dynamics in place of the observation."""
     model_calls: int
     """State-action predictions of a learned model per decision; 0 without a model."""
+    # A policy may also have ``most_lanes: int``: evaluated on more lanes at once, it would be no faster.
 
     def in_mode(self, mode: str) -> Self:
         """The same policy acting in another of its modes."""

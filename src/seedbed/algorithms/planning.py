@@ -5,13 +5,14 @@ distribution per step and choice; Rubinstein 1999 for the method. Candidates sha
 2000, PEGASUS), so that they differ by their actions alone and noise costs next to nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from seedbed.algorithms.model_kernel import permitted
 from seedbed.algorithms.world_model import Imagination
 
 
@@ -85,44 +86,36 @@ class Choices:
         other choices moved on by one, and so on: a content that is not allowed becomes the question with the
         same other choices. A mask [..., actions] must allow at least one action.
         """
-        action = self._actions.take(number)
         if mask is None:
-            return action
-        first = self.sizes[0]
-        rest = len(self._actions) // first
-        rows = np.arange(0, mask.size, mask.shape[-1]).reshape(action.shape)
-        mask = np.ascontiguousarray(mask).reshape(-1)
-        for shift in range(1, len(self._actions)):
-            forbidden = ~mask.take(action + rows)
-            if not forbidden.any():
-                break
-            other = number // first
-            other = (number % first + shift) % first + (other + shift // first) % rest * first
-            action = np.where(forbidden, self._actions.take(other), action)
+            return self._actions.take(number)
+        action, rows = np.empty(number.shape, np.int64), np.ascontiguousarray(mask).reshape(number.size, -1)
+        permitted(number.reshape(-1), self._actions, self.sizes[0], rows, action.reshape(-1))
         return action
 
     def shares(self, chosen: np.ndarray, logits: np.ndarray, smoothing: float) -> np.ndarray:
-        """Logarithms of the shares of each choice among combinations, as a row of logits.
+        """Logarithms of the shares of each choice among combinations, as rows of logits.
 
         A combination counts for the choices that its action depends on; where none does, the logits stay.
 
         Args:
-            chosen: [H, N, F].
-            logits: [H, sum of sizes], of the plan they were drawn from.
+            chosen: [..., N, F].
+            logits: [..., sum of sizes], of the plans they were drawn from.
             smoothing: added to each share.
         """
         out, matters = logits.copy(), self._matters.take(self.number(chosen), 0)
         for f, (start, end) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
             one_hot = (chosen[..., f, None] == np.arange(end - start)) & matters[..., f, None]
-            count = one_hot.sum(1, dtype=np.float32)
+            count = one_hot.sum(-2, dtype=np.float32)
             total = count.sum(-1, keepdims=True)
             share = np.log(count / np.maximum(total, 1) + np.float32(smoothing))
-            out[:, start:end] = np.where(total > 0, share, out[:, start:end])
+            out[..., start:end] = np.where(total > 0, share, out[..., start:end])
         return out
 
 
 class Planner:
-    """Plans for one seed: choices, imagination, and what the future after the horizon is worth.
+    """Plans for lanes of one seed: choices, imagination, and what the future after the horizon is worth.
+
+    Lanes share the calls of the models and nothing else.
 
     Args:
         settings: how to look ahead.
@@ -154,36 +147,43 @@ class Planner:
         observation: np.ndarray,
         mask: np.ndarray | None,
         plan: np.ndarray,
-        generator: np.random.Generator,
-    ) -> tuple[int, np.ndarray]:
-        """Choose an action: the first of the best sequence tried.
+        generators: Sequence[np.random.Generator],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose actions: the first of the best sequence tried.
 
         Args:
-            observation: [d] float32.
-            mask: allowed actions [actions], or None.
-            plan: logits to start from, [H, sum of sizes].
-            generator: of this decision.
+            observation: [L, d] float32.
+            mask: allowed actions [L, actions], or None.
+            plan: logits to start from, [L, H, sum of sizes].
+            generators: of each lane's decision, [L].
 
         Returns:
-            An allowed action, and the plan for the next step: moved on by one.
+            Allowed actions [L], and the plans for the next step: moved on by one.
         """
-        settings, best, chosen_action = self.settings, -np.inf, 0
-        noise = generator.standard_normal((settings.horizon, settings.particles, self._changes), np.float32)
-        order = np.tile(np.arange(settings.particles), (settings.horizon, 1))
+        settings, lanes = self.settings, len(observation)
+        best, chosen_action = np.full(lanes, -np.inf, np.float32), np.zeros(lanes, np.int64)
+        shape = (settings.horizon, settings.particles, self._changes)
+        noise = np.stack([generator.standard_normal(shape, np.float32) for generator in generators], 2)
+        order = np.tile(np.arange(settings.particles), (lanes, settings.horizon, 1))
         if settings.propagation == "TS1":
-            order = generator.permuted(order, axis=1)
+            order = np.stack([g.permuted(own, axis=1) for g, own in zip(generators, order, strict=True)])
+        order = np.moveaxis(order, 0, 2)
         shape = (settings.horizon, settings.population, len(self.choices.sizes))
-        elites = max(1, round(settings.elite_share * settings.population))
+        elites, rows = max(1, round(settings.elite_share * settings.population)), np.arange(lanes)
         for _ in range(settings.iterations):
-            chosen = self.choices.draw(plan, generator.random(shape, np.float32))
-            number = self.choices.number(chosen)
+            uniforms = np.stack([generator.random(shape, np.float32) for generator in generators])
+            chosen = self.choices.draw(plan, uniforms)
+            number = np.ascontiguousarray(np.moveaxis(self.choices.number(chosen), 0, 1))
             score, first = self._score(observation, mask, number, noise, order)
-            ranked = np.argsort(-score, kind="stable")
-            if score[ranked[0]] > best:
-                best, chosen_action = score[ranked[0]], int(first[ranked[0]])
-            shares = self.choices.shares(chosen[:, ranked[:elites]], plan, settings.smoothing)
+            ranked = np.argsort(-score, axis=1, kind="stable")
+            top = score[rows, ranked[:, 0]]
+            better = top > best
+            best = np.where(better, top, best)
+            chosen_action = np.where(better, first[rows, ranked[:, 0]], chosen_action)
+            kept = np.take_along_axis(chosen, ranked[:, None, :elites, None], 2)
+            shares = self.choices.shares(kept, plan, settings.smoothing)
             plan = plan + np.float32(settings.update_rate) * (shares - plan)
-        return chosen_action, np.concatenate([plan[1:], np.zeros_like(plan[:1])])
+        return chosen_action, np.concatenate([plan[:, 1:], np.zeros_like(plan[:, :1])], 1)
 
     def _score(
         self,
@@ -193,23 +193,27 @@ class Planner:
         noise: np.ndarray,
         order: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What sequences [H, N] are worth, [N], and their first actions [N]."""
-        settings, (horizon, population) = self.settings, number.shape
-        particles, models = settings.particles, self._models
-        rows = (models, particles // models * population)
-        x = np.broadcast_to(observation, (particles, population, observation.size))
-        total = np.zeros((particles, population), np.float32)
+        """What sequences [H, L, N] are worth, [L, N], and their first actions [L, N].
+
+        ``noise`` is [H, particles, L, changes], ``order`` [H, particles, L].
+        """
+        settings, (horizon, lanes, population) = self.settings, number.shape
+        particles, models, width = settings.particles, self._models, observation.shape[-1]
+        rows = (models, particles // models * lanes * population)
+        x = np.broadcast_to(observation[:, None], (particles, lanes, population, width))
+        total = np.zeros((particles, lanes, population), np.float32)
         alive = np.ones_like(total)
-        first = self.choices.permitted(number[0], None if mask is None else mask[None].repeat(population, 0))
+        first = self.choices.permitted(number[0], None if mask is None else mask.repeat(population, 0))
+        every = np.arange(lanes)
         for t in range(horizon):
             if settings.propagation == "TS1":
-                x, total, alive = x[order[t]], total[order[t]], alive[order[t]]
+                x, total, alive = x[order[t], every], total[order[t], every], alive[order[t], every]
             if t == 0:
-                action = np.broadcast_to(first, (particles, population))
+                action = np.broadcast_to(first, total.shape)
             else:
-                action = np.broadcast_to(number[t], (particles, population))
+                action = np.broadcast_to(number[t], total.shape)
                 action = self.choices.permitted(action, self.imagination.action_mask(x))
-            step = noise[t][:, None].repeat(population, 1).reshape(*rows, -1)
+            step = noise[t].repeat(population, 1).reshape(*rows, -1)
             following, reward, terminated = self.imagination.step(
                 x.reshape(*rows, -1), action.reshape(rows), step
             )
@@ -217,7 +221,7 @@ class Planner:
             alive = alive * np.float32(settings.gamma) * (1 - terminated.reshape(total.shape))
             x = following.reshape(x.shape)
         if self.worth is not None:
-            total = total + alive * self.worth(x.reshape(-1, observation.size)).reshape(total.shape)
+            total = total + alive * self.worth(x.reshape(-1, width)).reshape(total.shape)
         score = total.mean(0)
         if settings.uncertainty_penalty:
             score = score - np.float32(settings.uncertainty_penalty) * total.std(0)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from seedbed.algorithms.model_kernel import advance, gather, moments
 from seedbed.algorithms.networks import ALIGNMENT, StackedMLP
 from seedbed.artifacts import ArtifactError
 from seedbed.environments.base import Dynamics, Knowledge, Spec
@@ -197,7 +198,9 @@ class Predictor:
         limits = parameters[:, None, network.size : network.size + 2 * self._width]
         low, high = limits.split(self._width, -1)
         floor, ceiling = low.exp() * size.square(), torch.exp(-high) / size.square()
-        self._floor, self._ceiling = (x[..., : self._targets].numpy() for x in (floor, ceiling))
+        self._floor, self._ceiling = (
+            np.ascontiguousarray(x[:, 0, : self._targets].numpy()) for x in (floor, ceiling)
+        )
 
     @torch.inference_mode()
     def __call__(self, seen: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -216,12 +219,11 @@ class Predictor:
         x = torch.baddbmm(bias, torch.from_numpy(seen).to(self._type), self._into)
         for weight, bias in self._layers:
             x = torch.baddbmm(bias, torch.nn.functional.silu(x, inplace=True), weight)
-        out = x.float().numpy()
-        raw = out[..., self._width : self._width + self._targets]
-        # numpy's exponential, since torch's rounds otherwise at the end of an array than inside
-        spread = np.sqrt(self._floor + 1 / (self._ceiling + np.exp(-np.maximum(raw, -80))))
-        event = 1 / (1 + np.exp(-np.minimum(np.maximum(out[..., self._width - 1], -30), 30)))
-        return out[..., : self._targets], spread, event
+        out, shape = x.float().numpy(), (*action.shape, self._targets)
+        mean, spread = np.empty(shape, np.float32), np.empty(shape, np.float32)
+        event = np.empty(action.shape, np.float32)
+        moments(out, self._floor, self._ceiling, mean, spread, event)
+        return mean, spread, event
 
 
 class Imagination:
@@ -258,16 +260,19 @@ class Imagination:
             The next observation [R, B, d] float32, the expected reward [R, B], and the probability that the
             episode terminated [R, B].
         """
-        flat = np.ascontiguousarray(observation).reshape(-1)
-        index = self._entries.take(action, 0)
-        index += np.arange(0, flat.size, observation.shape[-1]).reshape(*action.shape, 1)
-        seen = flat.take(index)
-        mean, spread, event = self._predictor(seen, action)
-        changed = seen[..., : self._changes] + mean[..., : self._changes]
-        changed += spread[..., : self._changes] * noise
-        low, high = self._low.take(action, 0), self._high.take(action, 0)
-        predicted = flat.copy()
-        predicted.put(index[..., : self._changes], np.minimum(np.maximum(changed, low), high))
+        rows, number = (
+            np.ascontiguousarray(observation).reshape(-1, observation.shape[-1]),
+            action.reshape(-1),
+        )
+        seen = np.empty((number.size, self._entries.shape[1]), np.float32)
+        gather(rows, number, self._entries, seen)
+        mean, spread, event = self._predictor(seen.reshape(*action.shape, -1), action)
+        noise = np.ascontiguousarray(np.broadcast_to(noise, (*action.shape, self._changes)))
+        predicted, targets = np.empty_like(rows), mean.shape[-1]
+        advance(
+            rows, number, mean.reshape(-1, targets), spread.reshape(-1, targets),
+            noise.reshape(-1, self._changes), self._entries, self._low, self._high, predicted,
+        )  # fmt: skip
         predicted = predicted.reshape(observation.shape)
         if self._knowledge is None:
             return predicted, mean[..., self._changes].copy(), event

@@ -61,6 +61,11 @@ class InterviewKnowledge:
             [self._outcome[:, None], np.broadcast_to(rest, (actions, len(rest)))], -1
         )
         self._blueprint = np.array(c.blueprint, np.float32)
+        # Frustration comes in whole hundredths: half of one is the nearest a prediction can be told apart.
+        ends = np.float32(c.mastery_threshold), np.float32((c.critical_frustration - 0.5) / 100)
+        weights = np.float32(c.blueprint_penalty), np.float32(c.time_saved_bonus)
+        horizon, extended = np.float32(c.horizon), c.extended_observation
+        self._rules = (self._numbers, self._outcome, self._blueprint, horizon, *ends, extended, *weights)
 
     @classmethod
     def of(cls, constants: Constants) -> Self | None:
@@ -75,49 +80,28 @@ class InterviewKnowledge:
 
     def step(self, observation, action, predicted, outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """See ``Knowledge.step``."""
-        c, k = self.constants, self.constants.learning_outcomes
+        c, shape = self.constants, action.shape
         if c.fail_streak_gate is not None:
-            gated = observation[..., k + 5] > (c.fail_streak_gate - 0.5) / STREAK_LEVELS
+            gated = observation[..., c.learning_outcomes + 5] > (c.fail_streak_gate - 0.5) / STREAK_LEVELS
             action = np.where(gated, self._video.take(action), action)
-        following = predicted.copy()
-        numbers = self._numbers.take(action, 0)
-        place = np.arange(0, following.size, following.shape[-1]).reshape(action.shape)
-        place = place + self._outcome.take(action)
-        gain = following.take(place) - observation.reshape(-1).take(place)
-        frustration = following[..., k]
-        reward = numbers[..., 4] * outcome + numbers[..., 5] * gain
-        reward += numbers[..., 7] - numbers[..., 6] * frustration
-        mean_mastery = np.add.reduce(following[..., :k], -1) / np.float32(k)
-        mastered = mean_mastery >= c.mastery_threshold
-        if c.extended_observation:
-            steps, contents, asked = self._counts(observation)
-            shares = observation[..., k + 2 : k + 5] * asked[..., None] + numbers[..., :3]
-            steps, contents = steps + 1, contents + numbers[..., 3]
-            shares /= np.maximum(steps - contents, 1)[..., None]
-            following[..., k + 2 : k + 5] = shares
-            following[..., k + 6] = steps / np.float32(c.horizon)
-            following[..., k + 7] = contents / steps
-            if c.blueprint_penalty:
-                distance = sum(np.abs(shares[..., i] - wanted) for i, wanted in enumerate(self._blueprint))
-                reward -= np.float32(c.blueprint_penalty) * (1 - numbers[..., 3]) * distance
-            if c.time_saved_bonus:
-                reward += np.float32(c.time_saved_bonus) * mastered * np.maximum(c.horizon - steps, 0)
-        # Frustration comes in whole hundredths: half of one is the nearest a prediction can be told apart.
-        return following, reward, mastered | (frustration > (c.critical_frustration - 0.5) / 100)
+        following, reward = np.empty(observation.shape, np.float32), np.empty(shape, np.float32)
+        terminated = np.empty(shape, bool)
+        kernel().step(
+            _rows(observation), action.reshape(-1), _rows(predicted), outcome.reshape(-1), *self._rules,
+            _rows(following), reward.reshape(-1), terminated.reshape(-1),
+        )  # fmt: skip
+        return following, reward, terminated
 
     def action_mask(self, observation: np.ndarray) -> np.ndarray:
         """See ``Knowledge.action_mask`` and ``MockInterview.action_mask``."""
-        c, k, split = self.constants, self.constants.learning_outcomes, self._questions
-        mask = np.ones((*observation.shape[:-1], split + len(MODALITIES) * k), bool)
+        c, k = self.constants, self.constants.learning_outcomes
+        mask = np.ones((*observation.shape[:-1], self._questions + len(MODALITIES) * k), bool)
         if c.content_cap is not None or c.blueprint_mask:
-            steps, contents, asked = self._counts(observation)
-        if c.content_cap is not None:
-            within = np.floor(c.content_cap * (steps + 1) + 1e-4)
-            mask[..., split:] = (contents < within - 0.5)[..., None]
-        if c.blueprint_mask:
-            wanted = self._blueprint * asked[..., None]
-            allowed = observation[..., k + 2 : k + 5] * asked[..., None] <= wanted + 1e-3
-            mask[..., :split] = np.tile(allowed, k)
+            cap = 2.0 if c.content_cap is None else c.content_cap
+            shares = self._blueprint if c.blueprint_mask else self._blueprint[:0]
+            kernel().action_mask(
+                _rows(observation), k, np.float32(c.horizon), cap, shares, self._questions, _rows(mask)
+            )
         return mask
 
     def progress(self, observation: np.ndarray) -> np.ndarray:
@@ -137,9 +121,14 @@ class InterviewKnowledge:
         left = c.horizon * (1 - observation[..., c.learning_outcomes + 6])
         return np.float32(c.time_saved_bonus) * np.maximum(left - wanted, 0)
 
-    def _counts(self, observation: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Steps, contents shown and questions asked so far, each [...] float32, whole numbers."""
-        k = self.constants.learning_outcomes
-        steps = np.rint(observation[..., k + 6] * np.float32(self.constants.horizon))
-        contents = np.rint(observation[..., k + 7] * steps)
-        return steps, contents, steps - contents
+
+def kernel():
+    """The compiled loops, loaded when they are first needed: most learners imagine nothing."""
+    from seedbed.environments import interview_kernel
+
+    return interview_kernel
+
+
+def _rows(array: np.ndarray) -> np.ndarray:
+    """[..., d] as [N, d], contiguous."""
+    return np.ascontiguousarray(array).reshape(-1, array.shape[-1])
