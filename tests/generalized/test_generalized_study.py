@@ -1,6 +1,7 @@
 """The typed study of generalized environments, and its trials in parts."""
 
 import copy
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -32,14 +33,17 @@ def test_the_model_knows_the_grid_and_the_domains():
     assert {name: domain.VARIANTS for name, domain in DOMAINS.items()} == VARIANTS
 
 
-@pytest.mark.parametrize("preset", ["smoke", "quick", "paper"])
-def test_the_shipped_study_resolves(preset):
-    study = load_study(ROOT / "studies/generalized.yaml", preset)
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [*product(["generalized"], ["smoke", "quick", "paper"]), *product(["verdicts"], ["smoke", "quick"])],
+)
+def test_the_shipped_studies_resolve(name, preset):
+    study = load_study(ROOT / f"studies/{name}.yaml", preset)
     resolved = resolve_generalized(study)
     assert as_study(resolved["study"]) == study
     for label in study.environments:
         assert len(resolved["environments"][label]["configurations"]) == study.number(label)
-    if preset == "quick":
+    if (name, preset) == ("generalized", "quick"):
         assert max(map(study.number, study.environments)) <= 40
 
 
