@@ -1,13 +1,16 @@
 """CPU milliseconds of what model-based learners do most: decisions of PETS, updates of SAC, fits, roll-outs.
 
     OMP_NUM_THREADS=1 python benchmarks/model_based_speed.py
+    OMP_NUM_THREADS=1 python benchmarks/model_based_speed.py --profile
 
 One seed, one thread, CPU time and not wall time, the median of ``--repeats``. Parameters are those of a model
 fitted to 300 random steps; how good they are changes nothing.
 """
 
 import argparse
+import cProfile
 import os
+import pstats
 import time
 from collections.abc import Callable
 
@@ -29,6 +32,17 @@ from seedbed.seeding import Purpose
 from seedbed.training import train
 
 STEPS = 300
+PROFILED_STEPS = 2000
+PROFILED = {
+    "models fitted": ("ensemble.py", "fit"),
+    "planned": ("planning.py", "__call__"),
+    "- networks": ("world_model.py", "__call__"),
+    "- rules that are known": ("interview_knowledge.py", "step"),
+    "- what is allowed": ("planning.py", "permitted"),
+    "- masks": ("interview_knowledge.py", "action_mask"),
+    "environment": ("lanes.py", "step"),
+}
+"""Part of a training run -> file and function, with all that it calls; those with a dash are of the plan."""
 PLANNERS = (((64, 64), 100, 8, 3, False), ((128, 128), 200, 10, 3, False), ((128, 128), 200, 10, 3, True))
 """Hidden widths, population, horizon, iterations, bfloat16."""
 
@@ -87,13 +101,35 @@ def learning(dynamics: MockInterview, hidden: tuple, batch: int, repeats: int) -
     )
 
 
+def profile(preset: str) -> None:
+    """Print where the time of a training run of PETS goes."""
+    algorithm = PETS(model=EnsembleSettings(hidden=(64, 64)))
+    dynamics, profiler = MockInterview(preset), cProfile.Profile()
+    train(algorithm, dynamics, [0], STEPS + algorithm.learning_starts, None)  # compiles
+    profiler.runcall(train, algorithm, dynamics, [0], PROFILED_STEPS, None)
+    spent = pstats.Stats(profiler)
+    print(f"| {preset}: part of {PROFILED_STEPS} steps | share |\n|---|---|")
+    for part, (file, function) in PROFILED.items():
+        seconds = sum(
+            own[3]
+            for (path, _, name), own in spent.stats.items()
+            if path.endswith(f"/{file}") and name == function
+        )
+        print(f"| {part} | {seconds / spent.total_tt:.0%} |")
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--presets", nargs="+", default=["as_specified", "default"], choices=list(PRESETS))
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--profile", action="store_true", help="where the time of training goes, and no more")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.profile:
+        for preset in options.presets:
+            profile(preset)
+        return
     print("| preset | model | population | horizon | iterations | ms per decision |")
     print("|---|---|---|---|---|---|")
     for preset in options.presets:
