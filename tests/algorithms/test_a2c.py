@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from learners import Quiet, ordinary
 from pydantic import ValidationError
 from scipy import stats
 
@@ -18,33 +19,6 @@ from seedbed.environments.lanes import DynamicsLanes, LaneStep
 from seedbed.evaluation import evaluate
 from seedbed.seeding import BlockStreams, Purpose
 from seedbed.training import CurvePlan, train
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-class Quiet:
-    """A recorder that remembers what it was told."""
-
-    def __init__(self, *points):
-        self.points, self.evaluated, self.steps, self.logged = points, [], 0, []
-
-    def step(self, step):
-        self.steps += step.reward.shape[1]
-
-    def due(self, steps):
-        return steps in self.points
-
-    def evaluate(self, steps, policy):
-        self.evaluated.append((steps, policy))
-
-    def log(self, steps, **scalars):
-        self.logged.append((steps, scalars))
 
 
 class TapedLanes:
@@ -82,17 +56,6 @@ class TapedLanes:
             np.ones(self.shape, bool),
             {},
         )
-
-
-def ordinary(layers, row, activation):
-    """One seed's perceptron as a torch.nn.Sequential."""
-    modules = []
-    for weight, bias in layers:
-        linear = torch.nn.Linear(*weight.shape[1:])
-        linear.weight = torch.nn.Parameter(weight[row].detach().T.clone())
-        linear.bias = torch.nn.Parameter(bias[row, 0].detach().clone())
-        modules += [linear, activation()]
-    return torch.nn.Sequential(*modules[:-1])
 
 
 @pytest.mark.parametrize("max_norm", [None, 0.05])

@@ -39,14 +39,6 @@ LEARNERS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def trained(name, dynamics, **more):
     """The arrays of a learner's policy file, seeds 3 and 5, and its diagnostics."""
     arguments, budget = LEARNERS[name]

@@ -11,15 +11,6 @@ from seedbed.algorithms.world_model import Imagination, ModelShape, encode, vari
 from seedbed.environments.base import Spec
 from seedbed.environments.interview import MockInterview
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 SMALL = {"members": 3, "elites": 2, "hidden": (32,), "batch_size": 64}
 DRIFT = np.array([[-0.2, 0.1], [0.0, -0.3]])
 PUSH = np.array([[0.5, 0.0], [0.0, -0.5], [0.0, 0.0]])

@@ -18,15 +18,6 @@ from seedbed.evaluation import evaluate
 from seedbed.seeding import Purpose
 from seedbed.training import train
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 SMALL = {
     "learning_starts": 100,
     "fit_every": 50,

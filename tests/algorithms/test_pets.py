@@ -23,14 +23,6 @@ from seedbed.seeding import Purpose
 from seedbed.training import train
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 class Ladder:
     """A known world in a planner's head: x moves by the action less 1, under noise, and ``pay`` is paid.
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from learners import Quiet, ordinary
 from pydantic import ValidationError
 from scipy import stats
 
@@ -20,33 +21,6 @@ from seedbed.environments.lanes import DynamicsLanes
 from seedbed.evaluation import evaluate
 from seedbed.seeding import Purpose, stream
 from seedbed.training import CurvePlan, train
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-class Quiet:
-    """A recorder that remembers what it was told."""
-
-    def __init__(self, *points):
-        self.points, self.evaluated, self.steps, self.logged = points, [], 0, []
-
-    def step(self, step):
-        self.steps += step.reward.shape[1]
-
-    def due(self, steps):
-        return steps in self.points
-
-    def evaluate(self, steps, policy):
-        self.evaluated.append((steps, policy))
-
-    def log(self, steps, **scalars):
-        self.logged.append((steps, scalars))
 
 
 def advantage_by_definition(reward, value, next_value, terminated, ended, gamma, lam, t):
@@ -80,17 +54,6 @@ def test_a_truncated_episode_bootstraps_and_a_terminated_one_does_not():
     np.testing.assert_array_equal(advantage[0, 0], [1 - 3, 1 + 5 - 3])
 
 
-def ordinary(layers, row):
-    """One seed's perceptron as a torch.nn.Sequential."""
-    modules = []
-    for weight, bias in layers:
-        linear = torch.nn.Linear(*weight.shape[1:])
-        linear.weight = torch.nn.Parameter(weight[row].detach().T.clone())
-        linear.bias = torch.nn.Parameter(bias[row, 0].detach().clone())
-        modules += [linear, torch.nn.Tanh()]
-    return torch.nn.Sequential(*modules[:-1])
-
-
 def random_rollout(generator, seeds, length, lanes, inputs, actions):
     shape = (seeds, length, lanes)
     mask = generator.random((*shape, actions)) < 0.6
@@ -115,7 +78,7 @@ def test_the_update_is_an_ordinary_ppo_update(value_clip):
     networks = {"policy": StackedMLP((5, 16, 6), "tanh", 0.5), "value": StackedMLP((5, 16, 1), "tanh")}
     learner = Learner(networks, seeds, 0.01, 1e-5, algorithm.max_gradient_norm)
     rollout = random_rollout(np.random.default_rng(1), 2, 9, 4, 5, 6)
-    peers = [[ordinary(learner.layers[name], row) for name in networks] for row in range(2)]
+    peers = [[ordinary(learner.layers[name], row, torch.nn.Tanh) for name in networks] for row in range(2)]
     algorithm._update(rollout, learner, [stream(Purpose.MINIBATCHES, seed) for seed in seeds])
 
     for row, (seed, (policy, value)) in enumerate(zip(seeds, peers, strict=True)):

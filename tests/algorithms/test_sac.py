@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from learners import Quiet
 from scipy import stats
 
 from seedbed.algorithms.categorical_policy import CategoricalPolicy
@@ -17,33 +18,6 @@ from seedbed.environments.lanes import DynamicsLanes
 from seedbed.evaluation import evaluate
 from seedbed.seeding import Purpose
 from seedbed.training import train
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-class Quiet:
-    """A recorder that looks at points of its own and remembers what it was told."""
-
-    def __init__(self, *points):
-        self.points, self.evaluated, self.steps, self.logged = points, [], 0, []
-
-    def step(self, step):
-        self.steps += 1
-
-    def due(self, steps):
-        return steps in self.points
-
-    def evaluate(self, steps, policy):
-        self.evaluated.append((steps, policy))
-
-    def log(self, steps, **scalars):
-        self.logged.append((steps, scalars))
 
 
 def spec_of(inputs, actions):
