@@ -16,6 +16,11 @@ settings.register_profile("seedbed", deadline=None, max_examples=50, derandomize
 settings.load_profile("seedbed")
 
 
+def pytest_collection_modifyitems(items):
+    """The workflow's tests first: they take longest, and what comes last should be short to share out evenly."""
+    items.sort(key=lambda item: item.path.parent.name != "workflow")
+
+
 class CoinState(NamedTuple):
     t: np.ndarray
     lasts: np.ndarray
