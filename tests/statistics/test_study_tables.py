@@ -8,7 +8,7 @@ import pytest
 
 from seedbed.statistics.effects import cliffs_delta, cohen_d_av, cohen_d_z, hedges_g_z
 from seedbed.statistics.intervals import mean_t_interval, sd_interval
-from seedbed.statistics.multiplicity import bh, holm
+from seedbed.statistics.multiplicity import bh, bonferroni, holm
 from seedbed.statistics.paired import (
     paired_t_test,
     shapiro_on_differences,
@@ -172,7 +172,7 @@ def test_direction_turns_the_decision_and_the_probability():
     assert higher.effect_label == lower.effect_label
 
 
-@pytest.mark.parametrize("correction,function", [("holm", holm), ("bh", bh)])
+@pytest.mark.parametrize("correction,function", [("holm", holm), ("bonferroni", bonferroni), ("bh", bh)])
 def test_family_is_corrected_over_its_metrics_and_pairs(correction, function):
     result = compare(
         study(), [family(all_pairs(ALGORITHMS), ("return", "steps"), correction=correction)], draws=500
@@ -374,7 +374,7 @@ def test_several_policy_modes_are_summarised_apart_and_not_compared():
         (("f", ("m",), {"m": "lower"}, (("a", "a"),)), "two different algorithms"),
         (("f", ("m",), {"m": "lower"}, (("a", "b"), ("b", "a"))), "compared twice"),
         (("f", ("m", "m"), {"m": "lower"}, (("a", "b"),)), "listed twice"),
-        (("f", ("m",), {"m": "lower"}, (("a", "b"),), "tukey"), "holm or bh"),
+        (("f", ("m",), {"m": "lower"}, (("a", "b"),), "tukey"), "holm, bonferroni or bh"),
     ],
 )
 def test_families_are_checked_when_declared(arguments, words):

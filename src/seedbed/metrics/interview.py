@@ -261,7 +261,8 @@ _QUESTIONS = (
         "higher",
         1,
         "100 (1 - mean |share - target|) of easy, medium and hard against 20/60/20, per episode with "
-        "questions, then mean. Its floor is 46.7, not 0, and few questions lower it by chance.",
+        "questions, then mean. Its floor is 46.7, not 0, few questions lower it by chance, and where the "
+        "environment allows only questions that the blueprint lacks, any policy is near 100.",
         _blueprint(adherence),
         needs_steps=True,
     ),

@@ -24,7 +24,8 @@ def families(study: Study, environment: str, metrics: Mapping[str, Metric]) -> l
     """The families of comparisons in one environment, as declared before any data were seen.
 
     "primary": learners against the baseline on the primary metric. "pairs": all pairs of learners and
-    baseline on it. "secondary": learners against the baseline on other metrics that have a better direction.
+    baseline on it; both have the declared correction. "secondary": learners against the baseline on other
+    metrics that have a better direction, corrected by Benjamini-Hochberg.
     """
     plan, entries = study.statistics, study.algorithms_in(environment)
     tested = [label for label, entry in entries.items() if entry.role != "reference"]
@@ -33,8 +34,8 @@ def families(study: Study, environment: str, metrics: Mapping[str, Metric]) -> l
     better = {name: metrics[name].better for name in (primary, *others)}
     learners = against_baseline(tested, plan.baseline)
     return [
-        Family("primary", (primary,), better, learners),
-        Family("pairs", (primary,), better, all_pairs(tested)),
+        Family("primary", (primary,), better, learners, plan.primary_correction),
+        Family("pairs", (primary,), better, all_pairs(tested), plan.primary_correction),
         Family("secondary", others, better, learners, correction="bh"),
     ]
 

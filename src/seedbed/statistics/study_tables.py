@@ -61,7 +61,7 @@ class Family:
     """Comparisons corrected together, declared before the data are seen.
 
     Every metric with every pair (a, b) of algorithms, within one environment; environments None means all.
-    better_is: metric -> "higher" or "lower". correction: "holm" (no false claim at all) or "bh" (few).
+    better_is: metric -> "higher" or "lower". correction: "holm" or "bonferroni" (no false claim), "bh" (few).
     """
 
     name: str
@@ -73,8 +73,8 @@ class Family:
 
     def __post_init__(self) -> None:
         where = f"family {self.name!r}: "
-        if self.correction not in ("holm", "bh"):
-            raise ValueError(f"{where}correction must be holm or bh, got {self.correction!r}")
+        if self.correction not in ("holm", "bonferroni", "bh"):
+            raise ValueError(f"{where}correction must be holm, bonferroni or bh, got {self.correction!r}")
         for metric in self.metrics:
             if self.better_is.get(metric) not in ("higher", "lower"):
                 raise ValueError(f"{where}better_is must say higher or lower for metric {metric!r}")
@@ -189,8 +189,8 @@ def compare(
 
     p: sign flip (exact to 16 seeds, `draws` patterns beyond); p_corrected: within (environment, family), over
     the tests that could be made; smallest_p: the smallest p that n seeds can give. difference_low, _high:
-    paired t, or ``rates.rate_difference_interval`` for the metrics in `rates`. Effects have bootstrap
-    intervals over the seeds (`draws` resamples). effect_label is d_av on
+    paired t, or ``rates.rate_difference_interval`` for the metrics in `rates`. Effects have the intervals of
+    ``effects.paired_effect`` (`draws` resamples where it is a bootstrap). effect_label is d_av on
     Cohen's scale; probability_of_improvement is of a being the better one, by better_is. decision:
     "a better", "b better", "undecided" or "not testable", from p_corrected <= alpha and the sign of the
     difference.
