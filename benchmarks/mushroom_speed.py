@@ -87,7 +87,7 @@ def main() -> None:
     options = parser.parse_args()
     document = replace(Sampler(("mountain_car",)).environments(TUNING, 0, 1)[0], noise=0.25)
     workspace = Workspace()
-    print("| tilings x cells, layout | traces of ours | ours, M steps/s | mushroom-rl, steps/s | ratio | fastest |")
+    print("| joint tiles | traces of ours | ours, M steps/s | mushroom-rl, steps/s | ratio | fastest |")
     print("|---|---|---|---|---|---|")
     for tilings, cells, steps in ROWS:
         configuration = Configuration(options.alpha, LAMBDA, tilings, cells, "joint")
@@ -107,8 +107,8 @@ def main() -> None:
         for column, agent in enumerate(agents):
             ratio = np.median(rates[:, column] / rates[:, 2])
             print(
-                f"| {tilings}x{cells} joint | {agent.trace} | {middle[column] / 1e6:.2f} | {middle[2]:,.0f} "
-                f"| {ratio:,.0f} | {fastest[column] / fastest[2]:,.0f} |",
+                f"| {tilings} of {cells}x{cells} | {agent.trace} "
+                f"| {middle[column] / 1e6:.2f} | {middle[2]:,.0f} | {ratio:,.0f} | {fastest[column] / fastest[2]:,.0f} |",
                 flush=True,
             )
 
