@@ -105,10 +105,11 @@ def main() -> None:
                 row[column] = taken / (time.process_time() - start)
         middle, fastest = np.median(rates, 0), rates.max(0)
         for column, agent in enumerate(agents):
-            ratio = np.median(rates[:, column] / rates[:, 2])
+            mine, other = middle[column] / 1e6, middle[2]
+            ratio, best = np.median(rates[:, column] / rates[:, 2]), fastest[column] / fastest[2]
             print(
-                f"| {tilings} of {cells}x{cells} | {agent.trace} "
-                f"| {middle[column] / 1e6:.2f} | {middle[2]:,.0f} | {ratio:,.0f} | {fastest[column] / fastest[2]:,.0f} |",
+                f"| {tilings} of {cells}x{cells} | {agent.trace} | {mine:.2f} | {other:,.0f} "
+                f"| {ratio:,.0f} | {best:,.0f} |",
                 flush=True,
             )
 
