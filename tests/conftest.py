@@ -17,7 +17,7 @@ settings.load_profile("seedbed")
 
 
 def pytest_collection_modifyitems(items):
-    """The workflow's tests first: they take longest, and what comes last should be short to share out evenly."""
+    """The workflow's tests first: they take longest, and short ones at the end share out evenly."""
     items.sort(key=lambda item: item.path.parent.name != "workflow")
 
 

@@ -186,15 +186,14 @@ def write_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], metadata: M
 
     All metadata goes under one key: the format keeps several keys in no fixed order.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     document = json.dumps(metadata, sort_keys=True, allow_nan=False)
+    content = save(
+        {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}, {"seedbed": document}
+    )
     with atomic(path) as temporary:
-        save_file(
-            {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)},
-            temporary,
-            {"seedbed": document},
-        )
+        temporary.write_bytes(content)  # save_file would let its owner alone read it
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

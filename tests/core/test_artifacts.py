@@ -76,6 +76,14 @@ def test_foreign_parquet_is_refused(tmp_path, scores):
         read_table(tmp_path / "foreign.parquet")
 
 
+def test_all_kinds_of_files_have_the_same_permissions(tmp_path, scores):
+    write_arrays(tmp_path / "arrays", {"a": np.zeros(3)}, {})
+    write_json(tmp_path / "json", {})
+    write_table(tmp_path / "table", scores.iloc[:0], dict.fromkeys(scores, "string"))
+    (tmp_path / "plain").write_text("")
+    assert len({path.stat().st_mode for path in tmp_path.iterdir()}) == 1
+
+
 def test_arrays_round_trip_with_equal_bytes(tmp_path):
     arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array([True])}
     metadata = {"policy": "Q", "seeds": [1, 2], "note": "ä"}
