@@ -13,6 +13,7 @@ import os
 import pstats
 import time
 from collections.abc import Callable
+from functools import partial
 
 os.environ["OMP_NUM_THREADS"] = "1"
 import seedbed  # isort: skip  # noqa: F401
@@ -59,8 +60,8 @@ def milliseconds(work: Callable[[], object], count: int, repeats: int) -> float:
     return 1e3 * float(np.median(times))
 
 
-def decision(dynamics: MockInterview, planner: tuple, repeats: int) -> float:
-    """One decision of PETS with five members and particles."""
+def decisions(dynamics: MockInterview, planner: tuple, repeats: int) -> list[float]:
+    """One decision of PETS with five members and particles: on one lane, and on ten of an evaluation."""
     hidden, population, horizon, iterations, bfloat16 = planner
     algorithm = PETS(
         learning_starts=STEPS,
@@ -70,11 +71,15 @@ def decision(dynamics: MockInterview, planner: tuple, repeats: int) -> float:
         },
     )  # fmt: skip
     policy = train(algorithm, dynamics, [0], STEPS, None).policy
-    lanes = DynamicsLanes(dynamics, Purpose.TUNING, [0], 1)
-    uniforms = np.full((1, 1, policy.uniforms), 0.5)
-    return milliseconds(
-        lambda: policy.act(lanes.observation, lanes.mask, uniforms, None, lanes.first), 5, repeats
-    )
+    costs = []
+    for count in (1, policy.most_lanes):
+        lanes = DynamicsLanes(dynamics, Purpose.TUNING, [0], count)
+        act = partial(policy.act, uniforms=np.full((1, count, policy.uniforms), 0.5), memory=None)
+        cost = milliseconds(
+            lambda act=act, on=lanes: act(on.observation, on.mask, first=on.first), 5, repeats
+        )
+        costs.append(cost / count)
+    return costs
 
 
 def learning(dynamics: MockInterview, hidden: tuple, batch: int, repeats: int) -> tuple[float, float, float]:
@@ -130,15 +135,17 @@ def main() -> None:
         for preset in options.presets:
             profile(preset)
         return
-    print("| preset | model | population | horizon | iterations | ms per decision |")
-    print("|---|---|---|---|---|---|")
+    print("| preset | model | population | horizon | iterations | ms per decision | on ten lanes |")
+    print("|---|---|---|---|---|---|---|")
     for preset in options.presets:
         for planner in PLANNERS:
             hidden, population, horizon, iterations, bfloat16 = planner
-            cost = decision(MockInterview(preset), planner, options.repeats)
+            alone, together = decisions(MockInterview(preset), planner, options.repeats)
             network = "x".join(map(str, hidden)) + (" bfloat16" if bfloat16 else "")
             print(
-                f"| {preset} | {network} | {population} | {horizon} | {iterations} | {cost:.1f} |", flush=True
+                f"| {preset} | {network} | {population} | {horizon} | {iterations} | {alone:.1f} "
+                f"| {together:.1f} |",
+                flush=True,
             )
     print("\n| preset | networks | batch | SAC update, ms | ensemble batch, ms | 500 imagined steps, ms |")
     print("|---|---|---|---|---|---|")
