@@ -17,7 +17,7 @@ from seedbed.artifacts import ArtifactError, read_arrays, write_arrays
 from seedbed.environments.base import Dynamics, Knowledge, Spec
 
 LAYER = 200_000
-"""Lanes are planned for together while a hidden layer holds no more numbers, so that it stays in a core's cache.
+"""Lanes are planned for together while a hidden layer has no more numbers: what stays in a core's cache.
 Changes speed, never a result."""
 
 
