@@ -34,8 +34,7 @@ def test_the_model_knows_the_grid_and_the_domains():
 
 
 @pytest.mark.parametrize(
-    ("name", "preset"),
-    [*product(["generalized"], ["smoke", "quick", "paper"]), *product(["verdicts"], ["smoke", "quick"])],
+    ("name", "preset"), product(["generalized", "verdicts"], ["smoke", "quick", "paper"])
 )
 def test_the_shipped_studies_resolve(name, preset):
     study = load_study(ROOT / f"studies/{name}.yaml", preset)
