@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from seedbed.algorithms.ensemble import Ensemble, EnsembleNetwork, EnsembleSettings
+from seedbed.algorithms.model_kernel import advance, moments
 from seedbed.algorithms.world_model import Imagination, ModelShape, encode, variance
 from seedbed.environments.base import Spec
 from seedbed.environments.interview import MockInterview
@@ -274,3 +275,14 @@ def test_a_seed_does_not_depend_on_its_block(settings):
 def test_settings_that_cannot_be_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         EnsembleSettings(**changes)
+
+
+def test_what_is_no_number_stays_none():
+    nan, zeros = np.full((1, 1, 32), np.nan, np.float32), np.zeros((1, 1), np.float32)
+    mean, spread, event = np.zeros((1, 1, 1), np.float32), np.zeros((1, 1, 1), np.float32), zeros.copy()
+    moments(nan, zeros, zeros + 1, mean, spread, event)
+    assert np.isnan([mean.item(), spread.item(), event.item()]).all()
+    predicted, entries = np.zeros((1, 2), np.float32), np.zeros((1, 1), np.int64)
+    after = np.zeros((1, 2), np.float32)
+    advance(predicted, entries[0], mean[0], spread[0], zeros, entries, zeros, zeros + 1, after)
+    np.testing.assert_array_equal(after, [[np.nan, 0]])

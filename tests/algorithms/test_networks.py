@@ -3,30 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from learners import ordinary
 
 import seedbed  # noqa: F401  (sets MKL_CBWR before torch multiplies anything)
 from seedbed.algorithms.networks import ACTIVATIONS, Learner, StackedMLP, affine
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Exactness is promised on one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def ordinary(network, layers, row, activation):
-    """The same row as a torch.nn.Sequential."""
-    modules = []
-    for weight, bias in layers:
-        linear = torch.nn.Linear(weight.shape[1], weight.shape[2])
-        linear.weight = torch.nn.Parameter(weight[row].detach().T.clone())
-        linear.bias = torch.nn.Parameter(bias[row, 0].detach().clone())
-        modules += [linear, activation()]
-    return torch.nn.Sequential(*modules[:-1])
-
 
 PEERS = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh, "silu": torch.nn.SiLU}
 
@@ -37,7 +17,7 @@ def test_each_row_learns_like_an_ordinary_network(activation, outputs):
     seeds, batch = [3, 8, 5], 16
     network = StackedMLP((6, 24, 20, outputs), activation)
     learner = Learner({"net": network}, seeds, 1e-2, 1e-5, max_gradient_norm=0.7)
-    peers = [ordinary(network, learner.layers["net"], row, PEERS[activation]) for row in range(3)]
+    peers = [ordinary(learner.layers["net"], row, PEERS[activation]) for row in range(3)]
     optimisers = [torch.optim.Adam(peer.parameters(), 1e-2, eps=1e-5) for peer in peers]
     generator = torch.Generator().manual_seed(0)
     for _ in range(12):

@@ -36,6 +36,14 @@ def gather(observation, action, entries, seen):
             seen[n, i] = observation[n, entry]
 
 
+@compiled(inline=True)
+def limited(x, low, high):
+    """x held within limits; NaN stays NaN."""
+    if x < low:
+        return low
+    return high if x > high else x
+
+
 @compiled
 def moments(out, floor, ceiling, mean, spread, event):
     """Means, standard deviations and the event's probability from the networks' outputs.
@@ -54,9 +62,9 @@ def moments(out, floor, ceiling, mean, spread, event):
             row = out[r, b]
             for i in range(floor.shape[1]):
                 mean[r, b, i] = row[i]
-                raw = max(row[width + i], np.float32(-80))
+                raw = limited(row[width + i], np.float32(-80), np.float32(np.inf))
                 spread[r, b, i] = math.sqrt(floor[r, i] + one / (ceiling[r, i] + math.exp(-raw)))
-            logit = min(max(row[width - 1], np.float32(-30)), np.float32(30))
+            logit = limited(row[width - 1], np.float32(-30), np.float32(30))
             event[r, b] = one / (one + math.exp(-logit))
 
 
@@ -79,4 +87,4 @@ def advance(observation, action, mean, spread, noise, entries, low, high, predic
         for i in range(noise.shape[1]):
             entry = entries[number, i]
             changed = observation[n, entry] + mean[n, i] + spread[n, i] * noise[n, i]
-            predicted[n, entry] = min(max(changed, low[number, i]), high[number, i])
+            predicted[n, entry] = limited(changed, low[number, i], high[number, i])

@@ -260,10 +260,8 @@ class Imagination:
             The next observation [R, B, d] float32, the expected reward [R, B], and the probability that the
             episode terminated [R, B].
         """
-        rows, number = (
-            np.ascontiguousarray(observation).reshape(-1, observation.shape[-1]),
-            action.reshape(-1),
-        )
+        rows = np.ascontiguousarray(observation).reshape(-1, observation.shape[-1])
+        number = action.reshape(-1)
         seen = np.empty((number.size, self._entries.shape[1]), np.float32)
         gather(rows, number, self._entries, seen)
         mean, spread, event = self._predictor(seen.reshape(*action.shape, -1), action)
