@@ -18,11 +18,10 @@ from seedbed.provenance import run_lock, sources
 from seedbed.registry import METRICS, location
 from seedbed.settings import evaluation_settings, training_settings
 from seedbed.study import Study
-from seedbed.study_files import load_config, load_study
+from seedbed.study_files import load_config, load_studies
 
 try:
-    CONFIG = load_config(config)
-    STUDIES = {name: load_study(f"studies/{name}.yaml", CONFIG.preset) for name in CONFIG.studies}
+    CONFIG, STUDIES = load_studies(load_config(config))
 except SeedbedError as error:
     raise WorkflowError(str(error)) from None
 

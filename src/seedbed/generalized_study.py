@@ -112,6 +112,9 @@ class GeneralizedStudy(_Model):
     mem_mb: Count = Field(1200, description="Memory that a job of trials asks for, MB.")
     runtime: Count = Field(600, description="Time limit of a job of trials, minutes.")
     meta: MetaPlan | None = None
+    companions: list[Label] = Field(
+        [], description="Studies that run and are told with it: files under studies/, without .yaml."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -107,3 +107,19 @@ def load_study(path: str | Path, preset: str) -> AnyStudy:
     if study.name != path.stem:
         raise StudyError(f"{path}: name is '{study.name}', but the file's name says '{path.stem}'.")
     return study
+
+
+def load_studies(config: Config, folder: str | Path = "studies") -> tuple[Config, dict[str, AnyStudy]]:
+    """The studies of a configuration by name, each before its companions; and the configuration naming all.
+
+    Raises:
+        StudyError: as ``load_study``.
+    """
+    studies: dict[str, AnyStudy] = {}
+    waiting = list(config.studies)
+    while waiting:
+        name = waiting.pop(0)
+        if name not in studies:
+            studies[name] = load_study(Path(folder) / f"{name}.yaml", config.preset)
+            waiting[:0] = getattr(studies[name], "companions", [])
+    return config.model_copy(update={"studies": list(studies)}), studies

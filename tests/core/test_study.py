@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seedbed.study import block_name
-from seedbed.study_files import StudyError, load_config, load_study
+from seedbed.study_files import StudyError, load_config, load_studies, load_study
 
 ROOT = Path(__file__).parents[2]
 GOOD = {
@@ -170,3 +170,15 @@ def test_shipped_configuration_and_studies_are_valid():
         for preset in ("smoke", "quick", "paper"):
             load_study(path, preset)
     assert set(config.studies) <= {path.stem for path in (ROOT / "studies").glob("*.yaml")}
+
+
+def test_companions_follow_their_study_once(tmp_path):
+    generalized = yaml.safe_load((ROOT / "studies/generalized.yaml").read_text())
+    for name, companions in {"one": ["two", "three"], "two": ["three", "one"], "three": []}.items():
+        document = generalized | {"name": name, "companions": companions, "presets": {"quick": {}}}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(document))
+    for asked, order in {"one": ["one", "two", "three"], "three": ["three"]}.items():
+        config, studies = load_studies(load_config({"studies": [asked]}), tmp_path)
+        assert config.studies == list(studies) == order
+    with pytest.raises(StudyError, match="four.yaml does not exist"):
+        load_studies(load_config({"studies": ["three", "four"]}), tmp_path)
