@@ -59,7 +59,7 @@ def test_learning_equals_exact_fractions(case):
         error = step["reward"] - worth
         if step["next_active"] is not None:
             after = np.array(step["next_active"], np.uint32)
-            error += gamma * values(memory, update, after, 0, after.size, trace)[step["next_action"]]
+            error += gamma * values(memory, update, after, 0, after.size, 4, trace)[step["next_action"]]
         credit(update, powers, time, oldest, alpha / active.size * error)
         errors.append(error)
         if step["next_active"] is None:

@@ -180,5 +180,5 @@ def test_companions_follow_their_study_once(tmp_path):
     for asked, order in {"one": ["one", "two", "three"], "three": ["three"]}.items():
         config, studies = load_studies(load_config({"studies": [asked]}), tmp_path)
         assert config.studies == list(studies) == order
-    with pytest.raises(StudyError, match="four.yaml does not exist"):
+    with pytest.raises(StudyError, match=r"four\.yaml does not exist"):
         load_studies(load_config({"studies": ["three", "four"]}), tmp_path)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seedbed.algorithms.tile_coding import Coder, locate, set_scale
+from seedbed.algorithms.tile_coding import Coder, U, locate, set_scale
 from seedbed.algorithms.tile_memory import (
     FIRST_TIME,
     KEY,
@@ -58,20 +58,28 @@ class Learner(NamedTuple):
 
 
 @compiled(inline=True)
-def values(memory, update, record, first, features, trace):
-    """Action values [4] of the features ``record[first : first + features]``."""
+def values(memory, update, record, first, features, actions, trace):
+    """Action values [4] of the features ``record[first : first + features]``; 0 beyond the actions."""
     q0 = q1 = q2 = q3 = 0.0
     if trace == ACCUMULATING:
-        for f in range(first, first + features):
-            r = np.int64(record[f])
+        for f in range(features):
+            r = np.int64(record[U(first) + U(f)])
             w, t, z = r * WORDS, r * TIMES + FIRST_TIME, r * MOST_ACTIONS
             q0 += memory.weights[w] + memory.traces[z] * update[memory.times[t]]
             q1 += memory.weights[w + 1] + memory.traces[z + 1] * update[memory.times[t + 1]]
             q2 += memory.weights[w + 2] + memory.traces[z + 2] * update[memory.times[t + 2]]
             q3 += memory.weights[w + 3] + memory.traces[z + 3] * update[memory.times[t + 3]]
         return q0, q1, q2, q3
-    for f in range(first, first + features):
-        r = np.int64(record[f])
+    if actions < MOST_ACTIONS:
+        for f in range(features):
+            r = np.int64(record[U(first) + U(f)])
+            w, t = r * WORDS, r * TIMES + FIRST_TIME
+            q0 += memory.weights[w] + update[memory.times[t]]
+            q1 += memory.weights[w + 1] + update[memory.times[t + 1]]
+            q2 += memory.weights[w + 2] + update[memory.times[t + 2]]
+        return q0, q1, q2, q3
+    for f in range(features):
+        r = np.int64(record[U(first) + U(f)])
         w, t = r * WORDS, r * TIMES + FIRST_TIME
         q0 += memory.weights[w] + update[memory.times[t]]
         q1 += memory.weights[w + 1] + update[memory.times[t + 1]]
@@ -88,10 +96,10 @@ def visit(memory, update, tile, record, first, features, action, time, oldest, t
     """
     total = 0.0
     a = np.int64(action) & (MOST_ACTIONS - 1)
-    for f in range(first, first + features):
-        r = np.int64(record[f])
+    for f in range(features):
+        r = np.int64(record[U(first) + U(f)])
         if memory.keys[r * WORDS + KEY] == 0:
-            claim(memory, r, np.int64(tile[f]) + 1)
+            claim(memory, r, np.int64(tile[U(first) + U(f)]) + 1)
         w, t = r * WORDS + a, r * TIMES + FIRST_TIME + a
         before = np.int64(memory.times[t])
         if trace == ACCUMULATING:
@@ -119,9 +127,9 @@ def visit(memory, update, tile, record, first, features, action, time, oldest, t
 def credit(update, powers, time, oldest, amount):
     """Add an error, times the step size, to everything visited from ``oldest`` until now, decayed by age."""
     number = time - oldest
-    recent, decays = update[oldest:time], powers[powers.size - 1 - number :]
+    first, age = U(oldest), U(powers.size - 1 - number)
     for j in range(number):
-        recent[j] += amount * decays[j]
+        update[first + U(j)] += amount * powers[age + U(j)]
     update[time] += amount
 
 
@@ -252,7 +260,7 @@ def run_trial(
                 growths += 1
         locate(seen, low, scale, coder, cell, tile, then)
         find(memory, coder, tile, record, then)
-        q0, q1, q2, q3 = values(memory, update, record, then, features, trace)
+        q0, q1, q2, q3 = values(memory, update, record, then, features, learner.actions, trace)
         action = choose(q0, q1, q2, q3, learner.actions, learner.epsilon, states)
         if not terminated:
             q = q0 if action == 0 else (q1 if action == 1 else (q2 if action == 2 else q3))

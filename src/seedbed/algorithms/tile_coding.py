@@ -12,6 +12,8 @@ LAYOUTS = ("stripes", "joint", "factorial")
 DENSE_TILES = 131_072
 """Groups with at most this many tiles have a record per tile; larger ones share a hash table."""
 MOST_VARIABLES = 4
+U = np.uint64
+"""Of indices in inner loops: signed ones might count from the end, and allowing for that costs a third."""
 
 
 class Coder(NamedTuple):
@@ -96,30 +98,33 @@ def locate(observation, low, scale, coder, cell, tile, first):
 
     ``cell`` [variables * tilings] uint32 is working space. Outside the range, the edge's cell holds.
     """
-    n = coder.tilings
-    last = coder.cells - 1.0
+    n, cells, last = U(coder.tilings), U(coder.cells), coder.cells - 1.0
     for i in range(low.size):
         x = (observation[i] - low[i]) * scale[i]
-        for k in range(n):
+        own = U(i) * n
+        for k in range(coder.tilings):
             y = x + coder.offsets[i, k]
             y = y if y > 0.0 else 0.0
-            cell[i * n + k] = np.int32(y if y < last else last)
-    cells = coder.cells
+            cell[own + U(k)] = np.int32(y if y < last else last)
     for group in range(coder.sizes.size):
-        size, stride, base = coder.sizes[group], coder.tiles_per_tiling[group], coder.first_tile[group]
-        out = first + group * n
-        a, b = coder.members[group, 0] * n, coder.members[group, 1] * n
-        c, d = coder.members[group, 2] * n, coder.members[group, 3] * n
+        size, stride, base = coder.sizes[group], U(coder.tiles_per_tiling[group]), U(coder.first_tile[group])
+        out = U(first) + U(group) * n
+        a, b = U(coder.members[group, 0]) * n, U(coder.members[group, 1]) * n
+        c, d = U(coder.members[group, 2]) * n, U(coder.members[group, 3]) * n
         if size == 1:
-            for k in range(n):
+            for number in range(coder.tilings):
+                k = U(number)
                 tile[out + k] = base + k * stride + cell[a + k]
         elif size == 2:
-            for k in range(n):
+            for number in range(coder.tilings):
+                k = U(number)
                 tile[out + k] = base + k * stride + cell[a + k] * cells + cell[b + k]
         elif size == 3:
-            for k in range(n):
+            for number in range(coder.tilings):
+                k = U(number)
                 tile[out + k] = base + k * stride + (cell[a + k] * cells + cell[b + k]) * cells + cell[c + k]
         else:
-            for k in range(n):
+            for number in range(coder.tilings):
+                k = U(number)
                 inner = (cell[a + k] * cells + cell[b + k]) * cells + cell[c + k]
                 tile[out + k] = base + k * stride + inner * cells + cell[d + k]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seedbed.algorithms.tile_coding import Coder
+from seedbed.algorithms.tile_coding import Coder, U
 from seedbed.compiled import compiled
 
 MOST_ACTIONS = 4
@@ -106,11 +106,10 @@ def probe(memory, dense_tiles, tile):
 @compiled(inline=True)
 def find(memory, coder, tile, record, first):
     """Write the records of ``tile[first : first + features]`` into ``record`` (uint32, same place)."""
-    middle, end = first + coder.dense_features, first + coder.features
-    for f in range(first, middle):
-        record[f] = tile[f]
-    for f in range(middle, end):
-        record[f] = probe(memory, coder.dense_tiles, tile[f])
+    for f in range(coder.dense_features):
+        record[U(first) + U(f)] = tile[U(first) + U(f)]
+    for f in range(coder.dense_features, coder.features):
+        record[U(first) + U(f)] = probe(memory, coder.dense_tiles, tile[U(first) + U(f)])
     if memory.counts[1] > FULLEST * memory.slots:
         memory.counts[2] = 1
 
