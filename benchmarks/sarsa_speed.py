@@ -71,9 +71,7 @@ def sweep(domains: list[str], per_shape: int) -> None:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="trials per row, the fastest counts; or per shape"
-    )
+    parser.add_argument("--repeats", type=int, default=3, help="trials per row (the fastest counts) or shape")
     parser.add_argument("--domains", nargs="+", default=["mountain_car", "puddle_world", "acrobot"])
     parser.add_argument("--sweep", action="store_true", help="the cost of the whole grid")
     options = parser.parse_args()

@@ -41,7 +41,9 @@ _CACHE = cache_folder()
 def compiled(function=None, *, inline: bool = False):
     """Compile a function of scalars and arrays; ``inline`` copies it into its callers.
 
-    Floating point stays as written (no reassociation), so that results do not depend on who calls.
+    Floating point stays as written (no reassociation), so that results do not depend on who calls. Inline
+    functions do not count references, which had cost a trial's step half of its time: they must neither make
+    nor return arrays (numba refuses the first).
     """
     if function is None:
         return lambda function: compiled(function, inline=inline)
@@ -49,6 +51,6 @@ def compiled(function=None, *, inline: bool = False):
     numba.config.CACHE_DIR = str(_CACHE or "")
     try:
         cached = _CACHE is not None
-        return numba.njit(cache=cached, error_model="numpy", forceinline=inline)(function)
+        return numba.njit(cache=cached, error_model="numpy", forceinline=inline, _nrt=not inline)(function)
     finally:
         numba.config.CACHE_DIR = before

@@ -96,6 +96,18 @@ def visit(memory, update, tile, record, first, features, action, time, oldest, t
     """
     total = 0.0
     a = np.int64(action) & (MOST_ACTIONS - 1)
+    if trace == REPLACING:
+        for f in range(features):
+            r = np.int64(record[U(first) + U(f)])
+            if memory.keys[r * WORDS + KEY] == 0:
+                claim(memory, r, np.int64(tile[U(first) + U(f)]) + 1)
+            w, t = r * WORDS + a, r * TIMES + FIRST_TIME + a
+            worth = memory.weights[w] + update[memory.times[t]]
+            memory.weights[w] = worth
+            memory.times[t] = time
+            total += worth
+        update[time] = 0.0
+        return total
     for f in range(features):
         r = np.int64(record[U(first) + U(f)])
         if memory.keys[r * WORDS + KEY] == 0:
