@@ -10,6 +10,7 @@ from seedbed.algorithms.forecasts import EPISODE_FORECASTS, STEP_FORECASTS, Fore
 from seedbed.algorithms.world_model import ModelShape
 from seedbed.artifacts import SeedbedError
 from seedbed.environments.cart_pole import CartPole, CartPoleState
+from seedbed.environments.interview import MockInterview
 from seedbed.evaluation import evaluate
 from seedbed.metrics.base import score
 from seedbed.metrics.world_model import METRICS
@@ -107,6 +108,38 @@ def test_a_model_of_no_change_is_as_good_as_that():
     assert (foretold[0]["forecast_return"][:3] == 500).all()  # it never ends, so it pays to the step limit
     assert found["return_coverage"] == 0
     assert status["success_brier"] == "the model does not tell success from other ends"
+
+
+class FirstAllowed(StatelessPolicy, Forecasting):
+    """The first action that is allowed."""
+
+    world_model = None
+
+    def act(self, observation, mask, uniforms, memory, first):
+        return mask.argmax(-1), None
+
+
+def test_a_clock_is_no_unit_of_error():
+    """Time changes alike in all windows: its SD is rounding, and errors in such units were above 10^12."""
+    dynamics = MockInterview("default")
+    shape = ModelShape.of(dynamics.spec, dynamics.knowledge)
+    policy = FirstAllowed((0,), dynamics)
+    policy.world_model = SimpleNamespace(
+        shape=shape,
+        parameters=np.zeros((1, MODELS, 1)),
+        scales={"size": np.ones((1, shape.targets), np.float32)},
+        predictor=lambda row: (
+            lambda seen, action: (
+                *np.zeros((2, *action.shape, shape.targets), np.float32),
+                np.zeros(action.shape, np.float32),
+            )
+        ),
+    )
+    run = evaluate(policy, dynamics, Purpose.TEST, 6, lanes=4, log_steps=True)
+    _, steps = policy.add_forecasts(dynamics, Purpose.TEST, 6, run.episodes, run.steps, **PLAN)
+    assert 0.1 < steps["window_no_change_error"].mean() < 10
+    # known rules alone move nothing that a model would have to foretell
+    np.testing.assert_allclose(steps["window_error"], steps["window_no_change_error"], rtol=1e-5)
 
 
 def test_disagreement_is_the_sd_of_means_and_the_error_that_of_their_mean():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from seedbed.algorithms.world_model import Imagination, WorldModel
+from seedbed.algorithms.world_model import Imagination, ModelShape, WorldModel
 from seedbed.artifacts import SeedbedError
 from seedbed.environments.base import Dynamics, Knowledge, Spec
 from seedbed.environments.lanes import ExternalEnvironment, make_lanes
@@ -34,10 +34,13 @@ STEP_FORECASTS = (
 the SD of its changes: of the mean prediction, and of predicting no change. Disagreement is the SD of the
 models' means in the same units. ``forecast_event`` is the probability of the environment's outcome (a correct
 answer), or of termination where it names none; NaN where the step has no such outcome. Those of windows stand
-at the last step of each whole window, over all entries that change."""
+at the last step of each whole window, over the entries that a model predicts, less those whose change is the
+same in all windows but for rounding (a clock's)."""
 EPISODE_FORECASTS = ("forecast_return", "forecast_rank", "forecast_particles", "forecast_success")
 """Columns of an episode table, NaN beyond the first episodes: mean return of the imagined episodes, how many
 of them are below the real return (ties count half), how many there are, and which share succeeded."""
+ROUNDING = 1e-6
+"""Share of an entry's largest value below which the SD of its changes is rounding."""
 AT_ONCE = 4096
 """Steps that are foretold at once; changes memory, never a result."""
 
@@ -187,13 +190,13 @@ def _step_forecasts(
         columns["forecast_disagreement"][part] = mean.std(0, ddof=1).mean(-1) if elites > 1 else np.nan
         columns["forecast_event"][part] = event.mean(0)
     imagination = Imagination(predictor, shape, spec, knowledge)
-    ends, error, no_change = _window_errors(imagination, elites, replay, horizon)
+    ends, error, no_change = _window_errors(imagination, shape, elites, replay, horizon)
     columns["window_error"][ends], columns["window_no_change_error"][ends] = error, no_change
     return columns
 
 
 def _window_errors(
-    imagination: Imagination, elites: int, replay: Replay, horizon: int
+    imagination: Imagination, shape: ModelShape, elites: int, replay: Replay, horizon: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Last rows of whole windows [W], and errors there of the models' mean and of no change, [W]."""
     remaining = np.repeat(replay.length, replay.length) - replay.t + 1
@@ -205,11 +208,13 @@ def _window_errors(
     for step in range(horizon):
         action = np.stack([replay.action[starts + step]] * elites)
         x, _, _ = imagination.step(x, action, np.zeros(1, np.float32))
-    change = replay.following[ends] - replay.observation[starts]
-    moving = change.std(0) > 0
-    spread = change[:, moving].std(0)
-    error = (x.mean(0) - replay.following[ends])[:, moving] / spread
-    return ends, np.square(error).mean(-1), np.square(change[:, moving] / spread).mean(-1)
+    after = replay.following[ends]
+    learned = np.unique(shape.entries[:, : shape.changes])
+    change = (after - replay.observation[starts])[:, learned]
+    spread = change.std(0)
+    moving = spread > ROUNDING * np.abs(after[:, learned]).max(0)
+    error = (x.mean(0) - after)[:, learned]
+    return ends, *(np.square(part[:, moving] / spread[moving]).mean(-1) for part in (error, change))
 
 
 class Imagined(NamedTuple):

@@ -106,7 +106,7 @@ METRICS = (
         "",
         "lower",
         3,
-        "As for one step, after a window of steps with the actions taken, over all entries that change.",
+        "As for one step, after a window of steps with the actions taken; units are SDs of windows' changes.",
         _ratio("window_error", "window_no_change_error"),
         needs_steps=True,
     ),
