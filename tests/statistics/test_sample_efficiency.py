@@ -61,7 +61,8 @@ def test_each_seed_is_normalised_by_its_own_floor_and_ceiling():
 def test_a_metric_that_should_be_low_is_normalised_alike():
     """Ceiling below floor: the score still rises from 0 to 1 on the way from one to the other."""
     table = pd.concat([curve("random", [130]), curve("planner", [80]), curve("a", [130, 105])])
-    assert list(rows(normalise(table, "return", "random", "planner"), algorithm="a")["value"]) == [0.0, 0.5]
+    found = normalise(table, "return", "random", "planner", better="lower")
+    assert list(rows(found, algorithm="a")["value"]) == [0.0, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +71,10 @@ def test_a_metric_that_should_be_low_is_normalised_alike():
         [curve("random", [3]), curve("planner", [3])],
         [curve("random", [3])],
         [curve("random", [3]), curve("planner", [9], status="no episode")],
+        [curve("random", [3]), curve("planner", [2])],
+        [curve("random", [3]), curve("planner", [9]), curve("random", [3], 1), curve("planner", [2.9], 1)],
     ],
-    ids=["equal", "absent", "missing"],
+    ids=["equal", "absent", "missing", "worse", "worse in one seed"],
 )
 def test_without_a_scale_nothing_is_normalised_and_the_reason_is_said(ends):
     table = normalise(pd.concat([*ends, curve("a", [1, 2])]), "return", "random", "planner")

@@ -39,17 +39,21 @@ def normalised_name(metric: str) -> str:
     return f"normalised_{metric}"
 
 
-def normalise(curve_scores: pd.DataFrame, metric: str, floor: str, ceiling: str) -> pd.DataFrame:
+def normalise(
+    curve_scores: pd.DataFrame, metric: str, floor: str, ceiling: str, better: str = "higher"
+) -> pd.DataFrame:
     """The rows of a metric as (value - floor) / (ceiling - floor), each seed by its own floor and ceiling.
 
     Args:
         curve_scores: score table with a column ``steps``; floor and ceiling have one point per seed.
         metric: what is normalised.
         floor, ceiling: labels of the algorithms that score 0 and 1.
+        better: "lower" if the metric should be low.
 
     Returns:
         Those rows with ``normalised_<metric>`` as metric; missing, with the reason, where floor or ceiling is
-        missing or the ceiling is not above the floor (for a metric that should be low: not below).
+        missing, and in the whole of an environment in which the ceiling is not better than the floor in every
+        seed: a span about 0, or against the metric's direction, would turn noise into large scores.
     """
     rows = curve_scores[curve_scores["metric"] == metric].reset_index(drop=True)
     known = rows["value"].where(rows["status"] == "ok")
@@ -60,9 +64,9 @@ def normalise(curve_scores: pd.DataFrame, metric: str, floor: str, ceiling: str)
     index = pd.MultiIndex.from_frame(rows[["environment", "seed"]])
     low, high = (ends[name].reindex(index).to_numpy(float) for name in (floor, ceiling))
     span = high - low
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.where(span != 0, (known.to_numpy(float) - low) / span, math.nan)
-    no_scale = np.isnan(span) | (span == 0)
+    wrong = (span >= 0) if better == "lower" else (span <= 0)
+    no_scale = np.isnan(span) | pd.Series(wrong).groupby(rows["environment"]).transform("any").to_numpy()
+    value = np.divide(known.to_numpy(float) - low, span, out=np.full(len(rows), math.nan), where=~no_scale)
     status = np.where(no_scale, f"{floor} and {ceiling} give no scale", rows["status"])
     return rows.assign(metric=normalised_name(metric), value=value, status=status)
 
@@ -81,7 +85,10 @@ def first_reached(steps, values, level: float) -> tuple[float, int]:
 
 
 def sample_efficiency(
-    curve_scores: pd.DataFrame, plan: SampleEfficiency | None, confidence: float = 0.95
+    curve_scores: pd.DataFrame,
+    plan: SampleEfficiency | None,
+    confidence: float = 0.95,
+    better: str = "higher",
 ) -> pd.DataFrame:
     """Scores at fixed budgets, mean heights of the curves, and steps to levels of the normalised score.
 
@@ -89,6 +96,7 @@ def sample_efficiency(
         curve_scores: score table with a column ``steps``, each algorithm in one policy mode.
         plan: what the study asks for; None gives an empty table.
         confidence: level of the intervals.
+        better: "lower" if the plan's metric should be low.
 
     Returns:
         Table of EFFICIENCY_COLUMNS over the algorithms that have a curve of two points or more. A budget is
@@ -99,7 +107,7 @@ def sample_efficiency(
     empty = pd.DataFrame(columns=list(EFFICIENCY_COLUMNS)).astype(EFFICIENCY_COLUMNS)
     if plan is None or curve_scores.empty:
         return empty
-    normalised = normalise(curve_scores, plan.metric, plan.floor, plan.ceiling)
+    normalised = normalise(curve_scores, plan.metric, plan.floor, plan.ceiling, better)
     own = curve_scores[curve_scores["metric"].isin([plan.metric, *plan.also])]
     table = pd.concat([own, normalised], ignore_index=True)
     points = table.groupby([*_CELL, "seed"])["steps"].transform("nunique")
