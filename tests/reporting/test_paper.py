@@ -92,6 +92,17 @@ def test_all_censored_is_not_estimable_and_makes_no_claim(tmp_path):
     assert "has no value of the primary metric for 8\u00a0seeds: all censored: not reached" in text
 
 
+def test_what_is_primary_elsewhere_may_be_missing_here(tmp_path):
+    document = study_document()
+    document["statistics"]["primary"] = {"default": "restricted_time_to_mastery", "tiny": "return"}
+    scores = made_up_scores(Study.model_validate(document))
+    rows = (scores.metric == "restricted_time_to_mastery") & (scores.environment == "tiny")
+    assert rows.any()
+    scores.loc[rows, ["value", "status"]] = [np.nan, "all censored: not reached"]
+    text = bare(written(tmp_path, [document], {"interview": scores}))
+    assert "no value of the primary metric" not in text
+
+
 def test_a_missing_algorithm_is_a_limitation(tmp_path):
     document = small_document()
     scores = made_up_scores(Study.model_validate(document))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from reporting_studies import RUN, SETTINGS, made_up_scores, small_document, study_document, write_study
 
-from seedbed.reporting.layout import Cell, Row, Table, to_csv, to_latex, to_markdown, widths
+from seedbed.reporting.layout import NAMES, Cell, Row, Table, to_csv, to_latex, to_markdown, widths
 from seedbed.reporting.machines import machines_text
 from seedbed.reporting.metric_tables import not_worse_than_best
 from seedbed.reporting.study_results import read_study_results
@@ -231,6 +231,11 @@ def test_wide_tables_wrap_and_narrow_ones_do_not(interview):
     for table in study_tables(results).values():
         shares = widths(table)
         assert shares is None or len(shares) == len(table.header)
+    row = Row("r", (Cell("Post-content gain, PPT (mastery)"), *[Cell("not estimable")] * 8))
+    table = Table(
+        "t", "", ("Metric", *"abcdefgh"), ("m", *"abcdefgh"), "l" + 8 * "r", (row,), (), pd.DataFrame()
+    )
+    assert widths(table) == [NAMES, *[len("estimable") + 2] * 8]
 
 
 def test_a_row_must_fit_its_table():
@@ -243,11 +248,19 @@ def test_two_environments_have_two_main_tables():
     assert [name for name in names if name.startswith("main")] == ["main_default", "main_tiny"]
 
 
-def efficient_document():
+def efficient_document(floor="rule_based", ceiling="random"):
+    """In the made-up curves, random is the better of the two."""
     document = small_document()
-    plan = {"floor": "random", "ceiling": "rule_based", "budgets": [2000, 10_000, 30_000]}
+    plan = {"floor": floor, "ceiling": ceiling, "budgets": [2000, 10_000, 30_000]}
     document["statistics"]["sample_efficiency"] = plan | {"also": ["restricted_time_to_mastery"]}
     return document
+
+
+def test_without_a_scale_the_table_says_why_instead_of_numbers(tmp_path):
+    table = study_tables(read(tmp_path, efficient_document("random", "rule_based")))["efficiency_tiny"]
+    row = next(row for row in table.rows if row.key == "normalised_return/ppo")
+    assert {cell.text for cell in row.cells[1:]} == {"–"}
+    assert "8 of 8 seeds missing (random and rule_based give no scale)" in table.notes
 
 
 def test_the_table_of_sample_efficiency_says_what_the_statistics_say(tmp_path):

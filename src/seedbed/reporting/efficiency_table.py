@@ -99,6 +99,8 @@ def _level_cell(results: StudyResults, row: dict[str, Any] | None, notes: Notes)
     """Median steps, and how many seeds got there; nothing for metrics that have no levels."""
     if row is None:
         return Cell("")
+    if not row["n"]:
+        return Cell(MISSING, note=notes.letter(one_line(row["note"])))
     count = f"{int(row['reached'])} of {int(row['n'])} seeds"
     text = general(round(row["estimate"])) if finite(row["estimate"]) else "not reached"
     note = notes.letter(one_line(row["note"])) if "missing" in str(row["note"]) else ""

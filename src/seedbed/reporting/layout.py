@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 WIDEST = 96
 """Characters that fit side by side in the paper's table type; wider tables get columns that wrap."""
+NAMES = 18
+"""Characters that the first column of a wide table has at least, if it has a use for them."""
 
 LONGEST = 45
 """Lines of a LaTeX table that fit on a page."""
@@ -106,7 +108,8 @@ class Table:
 def widths(table: Table) -> list[int] | None:
     """Relative widths of the columns where they do not fit side by side; None where they do.
 
-    Each column gets what its longest word needs, and a part of the rest by how much more it would fill.
+    Each column gets what its longest word needs, the first one NAMES, and a part of the rest by how much more
+    it would fill.
     """
     bodies = [row.cells for row in table.rows if len(row.cells) > 1]
     natural, least = [], []
@@ -120,6 +123,7 @@ def widths(table: Table) -> list[int] | None:
         least.append(2 + max(round(size * len(word)) for word, size in words))
     if sum(natural) <= WIDEST:
         return None
+    least[0] = max(least[0], min(natural[0], NAMES))
     room = max(WIDEST - sum(least), 0)
     wanted = [whole - part for whole, part in zip(natural, least, strict=True)]
     return [part + room * more // max(sum(wanted), 1) for part, more in zip(least, wanted, strict=True)]

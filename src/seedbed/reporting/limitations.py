@@ -85,8 +85,8 @@ def _missing_runs(results: StudyResults) -> Iterator[Claim]:
                     f"{titles[label]} in {titles[environment]} lacks {several(len(lost), 'seed')} "
                     f"({', '.join(map(str, lost))})."
                 )
-    names = {results.study.statistics.primary[environment] for environment in results.study.environments}
-    rows = results.scores[results.scores.metric.isin(names) & (results.scores.status != "ok")]
+    rows = results.scores[results.scores.status != "ok"]
+    rows = rows[rows.metric == rows.environment.map(results.study.statistics.primary)]
     for (environment, label, status), part in rows.groupby(["environment", "algorithm", "status"], sort=True):
         yield _claim(
             f"{titles[label]} in {titles[environment]} has no value of the primary metric for "

@@ -137,7 +137,7 @@ def _budget_rows(table: pd.DataFrame, plan: SampleEfficiency, confidence: float)
             interval = mean_t_interval(there, confidence)
             note = f"trained for {last} steps" if budget > last else interval.note
             if budget <= last and there.size < len(curves):
-                note = f"{len(curves) - there.size} of {len(curves)} seeds missing"
+                note = _missing(len(curves) - there.size, len(curves), cell)
             numbers = (interval.estimate, interval.low, interval.high)
             rows.append((*key, "budget", budget, there.size, math.nan, *numbers, note))
     return rows
@@ -148,8 +148,8 @@ def _area_rows(table: pd.DataFrame, confidence: float) -> list[tuple]:
     for key, cell in areas.groupby(_CELL, sort=True):
         there = cell.loc[cell["status"] == "ok", "value"].to_numpy(float)
         interval = mean_t_interval(there, confidence)
-        lost = cell.loc[cell["status"] != "ok", "status"]
-        note = f"{len(lost)} of {len(cell)} seeds missing ({lost.iloc[0]})" if len(lost) else interval.note
+        lost = int((cell["status"] != "ok").sum())
+        note = _missing(lost, len(cell), cell) if lost else interval.note
         numbers = (interval.estimate, interval.low, interval.high)
         name = key[3].removeprefix("area_under_")
         rows.append((*key[:3], name, "area", cell["end"].iloc[0], there.size, math.nan, *numbers, note))
@@ -166,7 +166,13 @@ def _level_rows(table: pd.DataFrame, plan: SampleEfficiency) -> list[tuple]:
             times, events = (np.array(part) for part in zip(*found, strict=True)) if found else ([], [])
             survival = kaplan_meier(times, events)
             median = math.nan if survival.median is None else survival.median
-            note = f"{lost} seeds missing" if lost else survival.note
+            note = _missing(lost, lost + len(curves), cell) if lost else survival.note
             reached = float(np.sum(np.asarray(events) == EVENT))
             rows.append((*key, "level", level, len(found), reached, median, math.nan, math.nan, note))
     return rows
+
+
+def _missing(lost: int, of: int, cell: pd.DataFrame) -> str:
+    """How many seeds are missing, and why, as far as the rows say it."""
+    why = cell.loc[cell["status"] != "ok", "status"]
+    return f"{lost} of {of} seeds missing" + (f" ({why.iloc[0]})" if len(why) else "")
