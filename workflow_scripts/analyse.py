@@ -29,9 +29,9 @@ def main(args):
     write_table(args.comparisons, comparisons(scores, study, metrics, settings), {})
     curve = in_declared_mode(read_table(args.curve_scores, CURVE_SCORE_COLUMNS), study.statistics.policy_mode)
     write_table(args.curves, band(curve, settings.confidence, rates), CURVE_COLUMNS)
-    better = {metric.name: metric.better for metric in metrics}
     plan = study.statistics.sample_efficiency
-    efficiency = sample_efficiency(curve, plan, settings.confidence, better[plan.metric] if plan else "")
+    better = metrics[plan.metric].better if plan else "none"
+    efficiency = sample_efficiency(curve, plan, settings.confidence, better)
     write_table(args.sample_efficiency, efficiency, EFFICIENCY_COLUMNS)
     parts, reliable = [], [pd.DataFrame(columns=list(RELIABILITY_COLUMNS)).astype(RELIABILITY_COLUMNS)]
     for environment, algorithms in resolved["blocks"].items():
