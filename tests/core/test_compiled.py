@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba.core.errors import TypingError
+
+from seedbed.compiled import compiled
 
 PACKAGE = Path(__file__).parents[2] / "src/seedbed"
 INNER = "from seedbed.compiled import compiled\n@compiled\ndef value():\n    return 1\n"
@@ -51,3 +55,17 @@ def test_without_a_folder_to_write_it_compiles_all_the_same(package):
     (package / "file").write_text("")
     assert told(package, NUMBA_CACHE_DIR=str(package / "file")) == ["2", "0", "1"]
     assert not list(package.rglob("*.nbi"))  # nor does it leave code beside its sources
+
+
+def test_an_inline_function_that_makes_an_array_is_refused():
+    @compiled
+    def made(n):
+        return np.zeros(n).sum()
+
+    @compiled(inline=True)
+    def made_inline(n):
+        return np.zeros(n).sum()
+
+    assert made(3) == 0
+    with pytest.raises(TypingError, match="zeros"):
+        made_inline(3)

@@ -70,7 +70,7 @@ def values(memory, update, record, first, features, actions, trace):
             q2 += memory.weights[w + 2] + memory.traces[z + 2] * update[memory.times[t + 2]]
             q3 += memory.weights[w + 3] + memory.traces[z + 3] * update[memory.times[t + 3]]
         return q0, q1, q2, q3
-    if actions < MOST_ACTIONS:
+    if actions < MOST_ACTIONS:  # written out: the fourth action in a loop of its own takes a quarter longer
         for f in range(features):
             r = np.int64(record[U(first) + U(f)])
             w, t = r * WORDS, r * TIMES + FIRST_TIME
