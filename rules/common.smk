@@ -156,8 +156,9 @@ def meta_plan(wildcards):
 
 
 def tuning_trials(study, environment):
-    """The parts of an environment's tuning trials."""
-    return layout.block_files(study, {environment: BLOCKS[study][environment]}, "trials.parquet")
+    """The parts of the tuning trials by which an environment's configurations are chosen."""
+    origin = STUDIES[study].environments[environment].tuned_in or environment
+    return layout.block_files(study, {origin: BLOCKS[study][origin]}, "trials.parquet")
 
 
 def trial_memory(wildcards, attempt):

@@ -10,7 +10,7 @@ def main(args):
     import pandas as pd
 
     from seedbed.artifacts import read_json, read_table, write_table
-    from seedbed.generalized.study_tables import comparison_table, meta_table, picks_table
+    from seedbed.generalized.study_tables import carried_table, comparison_table, meta_table, picks_table
     from seedbed.generalized.study_trials import DOCUMENT_COLUMNS, META_COLUMNS, documents_table
     from seedbed.generalized.trials import TRIAL_COLUMNS, gather
     from seedbed.generalized_study import GeneralizedStudy
@@ -24,8 +24,8 @@ def main(args):
     folder, blocks = Path("results", study.name), study.blocks()
     tuning, test, picks = {}, {}, {}
     for label in study.environments:
-        files = block_files(study.name, {label: blocks[label]}, "trials.parquet")
-        tuning[label] = gather(read_table(path, TRIAL_COLUMNS) for path in files)
+        if files := block_files(study.name, {label: blocks[label]}, "trials.parquet"):
+            tuning[label] = gather(read_table(path, TRIAL_COLUMNS) for path in files)
         test[label] = read_table(folder / label / "all/test/trials.parquet", TRIAL_COLUMNS)
         picks[label] = read_table(folder / label / "all/test/picks.parquet")
 
@@ -37,12 +37,16 @@ def main(args):
     write_table(folder / "environments.parquet", documents_table(study), DOCUMENT_COLUMNS)
     write_table(folder / "tuning.parquet", together(tuning), columns)
     write_table(folder / "test.parquet", together(test), columns)
-    chosen = pd.concat(
-        [picks_table(label, picks[label], test[label]) for label in study.environments], ignore_index=True
-    )
-    write_table(folder / "statistics/picks.parquet", chosen, {})
+    chosen = [
+        picks_table(label, picks[label], tuning[entry.tuned_in or label], test[label], settings.confidence)
+        for label, entry in study.environments.items()
+    ]
+    write_table(folder / "statistics/picks.parquet", pd.concat(chosen, ignore_index=True), {})
     table = comparison_table(picks, test, margin=study.margin, **drawn)
     write_table(folder / "statistics/comparisons.parquet", table, {})
+    if carried := study.carried:
+        table = carried_table(carried, picks, test, margin=study.margin, **drawn)
+        write_table(folder / "statistics/carried.parquet", table, {})
     records = [*block_files(study.name, blocks, "run.json"), *generalized_tests(study, "evaluation.json")]
     if study.meta:
         trials, record = generalized_meta(study)

@@ -30,6 +30,30 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Ranges(_Model):
+    """What an environment's noise, transforms and start rule are drawn from: ``Sampler``'s parameters."""
+
+    noise_high: float = Field(
+        0.5, ge=0, allow_inf_nan=False, description="Noise is uniform up to it; 1: what one action does."
+    )
+    scale_low: float = Field(0.1, gt=0, allow_inf_nan=False, description="Scales are log-uniform.")
+    scale_high: float = Field(10.0, gt=0, allow_inf_nan=False)
+    shift_low: float = Field(-10.0, allow_inf_nan=False, description="Shifts are uniform.")
+    shift_high: float = Field(10.0, allow_inf_nan=False)
+    random_start: float = Field(0.5, ge=0, le=1, description="Odds that episodes begin at random states.")
+    weights: dict[Domain, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        {}, description="Relative odds of a union's domains; 1 where absent."
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        for name in ("scale", "shift"):
+            low, high = getattr(self, f"{name}_low"), getattr(self, f"{name}_high")
+            if low > high:
+                raise ValueError(f"{name}_low is at most {name}_high, got {low:g} and {high:g}")
+        return self
+
+
 class GeneralizedEnvironment(_Model):
     """A distribution over environments, or the one environment that a domain is usually tested in."""
 
@@ -38,9 +62,15 @@ class GeneralizedEnvironment(_Model):
     single: bool = Field(
         False, description="Only the domain's usual form: no noise, fixed start, variables as they are."
     )
+    sampler: Ranges = Field(Ranges(), description="What environments are drawn from.")
     title: str | None = Field(None, description="Name in text and figures; the label if absent.")
     beside: str | None = Field(
         None, description="Label of the environment whose variation it is; stands among the sensitivities."
+    )
+    tuned_in: str | None = Field(
+        None,
+        description="Label of another environment: what was chosen there is tested here as it is, against "
+        "what was chosen in `beside`, which has the same test environments.",
     )
     configurations: Annotated[int, Field(ge=2, le=GRID)] | Literal["all"] | None = Field(
         None, description="How many are tuned among here; the study's number if absent."
@@ -56,11 +86,17 @@ class GeneralizedEnvironment(_Model):
             raise ValueError(f"domains must differ, got {self.domains}")
         if self.single and len(self.domains) > 1:
             raise ValueError("a single environment has one domain")
+        if self.single and self.sampler != Ranges():
+            raise ValueError("a single environment is not drawn: leave out sampler")
         for domain, variant in self.variants.items():
             if variant not in VARIANTS[domain]:
                 raise ValueError(
                     f"variants.{domain} is one of {', '.join(VARIANTS[domain])}, got '{variant}'"
                 )
+        if other := sorted({*self.variants, *self.sampler.weights} - set(self.domains)):
+            raise ValueError(f"variants and weights are for its domains, got {', '.join(other)}")
+        if self.tuned_in and (self.configurations or self.most_features or self.most_tiles):
+            raise ValueError("configurations are those of tuned_in: leave them and their limits out")
         return self
 
 
@@ -122,6 +158,9 @@ class GeneralizedStudy(_Model):
             if label in FOLDERS:
                 raise ValueError(f"environments.{label}: the results have a folder of that name")
             _member(entry.beside, self.environments, f"environments.{label}.beside")
+            _member(entry.tuned_in, self.environments, f"environments.{label}.tuned_in")
+            if entry.tuned_in:
+                self._check_carried(label, entry)
             limited = entry.most_features or entry.most_tiles
             if limited and (entry.configurations or self.configurations) == "all":
                 raise ValueError(f"environments.{label}: limits need a number of configurations, not all")
@@ -142,9 +181,42 @@ class GeneralizedStudy(_Model):
                 raise ValueError(f"meta.arms: there are {number} configurations")
         return self
 
+    def _check_carried(self, label: str, entry: GeneralizedEnvironment) -> None:
+        """Choices of another environment need its domains and agents, and a rival on the same ground."""
+        key, origin = f"environments.{label}", self.environments[entry.tuned_in]
+        if origin.tuned_in:
+            raise ValueError(f"{key}.tuned_in: nothing is tuned in '{entry.tuned_in}'")
+        if new := sorted(set(entry.domains) - set(origin.domains)):
+            raise ValueError(f"{key}: '{entry.tuned_in}' has no {', '.join(new)}")
+        for name in filter(None, (entry.tuned_in, entry.beside)):
+            if absent := sorted(set(self.algorithms_in(label)) - set(self.algorithms_in(name))):
+                raise ValueError(f"{key}: '{name}' has no agent {', '.join(absent)}")
+        if entry.beside is None:
+            return
+        rival = self.environments[entry.beside]
+        drawn = ("domains", "variants", "single", "sampler")
+        if rival.tuned_in or any(getattr(rival, name) != getattr(entry, name) for name in drawn):
+            raise ValueError(f"{key}.beside: '{entry.beside}' has other environments, or is not tuned in")
+        limits = ("most_features", "most_tiles")
+        if self.number(entry.tuned_in) != self.number(entry.beside) or any(
+            getattr(rival, name) != getattr(origin, name) for name in limits
+        ):
+            raise ValueError(
+                f"{key}: '{entry.tuned_in}' and '{entry.beside}' are tuned among different configurations"
+            )
+
+    @property
+    def carried(self) -> dict[str, tuple[str, str]]:
+        """Labels where choices of another environment are tested -> that environment, and the rivals'."""
+        entries = self.environments.items()
+        return {label: (entry.tuned_in, entry.beside) for label, entry in entries if entry.tuned_in}
+
     def number(self, environment: str) -> int:
         """How many configurations are tuned among in one environment."""
-        number = self.environments[environment].configurations or self.configurations
+        entry = self.environments[environment]
+        if entry.tuned_in:
+            return self.number(entry.tuned_in)
+        number = entry.configurations or self.configurations
         return GRID if number == "all" else number
 
     def algorithms_in(self, environment: str) -> dict[str, Agent]:
@@ -156,10 +228,14 @@ class GeneralizedStudy(_Model):
         }
 
     def blocks(self) -> dict[str, dict[str, dict[str, list[int]]]]:
-        """Environment label -> TOGETHER -> name of a tuning job -> its number, as ``layout.Blocks``."""
+        """Environment label -> TOGETHER -> name of a tuning job -> its number, as ``layout.Blocks``.
+
+        There are none where choices of another environment are tested.
+        """
         blocks = {}
         for label in self.environments:
-            parts = range(-(-self.number(label) // self.configurations_per_job))
+            number = 0 if self.environments[label].tuned_in else self.number(label)
+            parts = range(-(-number // self.configurations_per_job))
             blocks[label] = {TOGETHER: {f"part-{number}": [number] for number in parts}}
         return blocks
 
@@ -175,7 +251,11 @@ class GeneralizedStudy(_Model):
 
     def plan(self, environment: str, meta: bool = False) -> "GeneralizedStudy":
         """What the trials in one environment depend on, and nothing else: what reruns them."""
-        entry = self.environments[environment].model_copy(update={"title": None, "beside": None})
+        needed = dict.fromkeys([environment, self.environments[environment].tuned_in or environment])
+        environments = {
+            label: self.environments[label].model_copy(update={"title": None, "beside": None})
+            for label in needed
+        }
         agents = {
             label: agent.model_copy(update={"title": None, "beside": None, "environments": None})
             for label, agent in self.algorithms_in(environment).items()
@@ -186,7 +266,7 @@ class GeneralizedStudy(_Model):
             name=self.name,
             title="",
             question="",
-            environments={environment: entry},
+            environments=environments,
             algorithms=agents,
             meta=self.meta if meta else None,
             **{name: getattr(self, name) for name in kept},

@@ -84,6 +84,7 @@ def generalized_meta(study: "GeneralizedStudy") -> list[str]:
 def generalized_analysis(study: "GeneralizedStudy") -> list[str]:
     """What the trials are put together to, and the statistics."""
     names = ["environments", "tuning", "test", "costs", "statistics/picks", "statistics/comparisons"]
+    names += ["statistics/carried"] if study.carried else []
     names += ["statistics/meta"] if study.meta else []
     return [f"results/{study.name}/{name}.parquet" for name in names]
 

@@ -13,6 +13,7 @@ from seedbed.generalized_study import GeneralizedStudy
 from seedbed.study import StatisticsSettings
 
 ROOT = Path(__file__).parents[2]
+WIDE = {"noise_high": 1, "scale_low": 0.01, "scale_high": 100, "shift_low": -100, "shift_high": 100}
 SMALL = {
     "kind": "generalized",
     "name": "ranges",
@@ -23,12 +24,16 @@ SMALL = {
         "both": {"domains": ["mountain_car", "puddle_world"], "title": "both & more"},
         "alone": {"domains": ["puddle_world"], "single": True},
         "open": {"domains": ["puddle_world"], "variants": {"puddle_world": "open"}, "beside": "both"},
+        "water": {"domains": ["puddle_world"], "beside": "both"},
+        "fitted": {"domains": ["puddle_world"], "tuned_in": "alone", "beside": "water"},
+        "wide": {"domains": ["mountain_car"], "sampler": WIDE, "beside": "car"},
+        "narrow": {"domains": ["mountain_car"], "sampler": WIDE, "tuned_in": "car", "beside": "wide"},
     },
     "algorithms": {
         "A": {"family": "A"},
         "B": {"family": "B"},
         "C": {"family": "C"},
-        "A_exact": {"family": "A", "growth": 0, "beside": "A", "environments": ["car"]},
+        "A_exact": {"family": "A", "growth": 0, "beside": "A", "environments": ["car", "wide"]},
     },
     "configurations": 5,
     "tuning": 3,
@@ -67,8 +72,9 @@ def run_jobs(project: Path, study: GeneralizedStudy) -> None:
             parts.append(study_trials.tune(plan, label, *numbers))
             write_table(results / label / "all" / name / "trials.parquet", parts[-1], TRIAL_COLUMNS)
             record(results / label / "all" / name / "run.json", label, name, "training")
-        tuning[label] = gather(parts)
-        picks, trials = study_trials.test(plan, label, tuning[label])
+        if parts:
+            tuning[label] = gather(parts)
+        picks, trials = study_trials.test(plan, label, tuning[study.environments[label].tuned_in or label])
         write_table(results / label / "all/test/picks.parquet", picks, {})
         write_table(results / label / "all/test/trials.parquet", trials, TRIAL_COLUMNS)
         record(results / label / "all/test/evaluation.json", label, "test", "evaluation")

@@ -68,19 +68,19 @@ def row_of(results, **changes):
     ],
 )
 def test_the_verdict_follows_from_both_tests(results, changes, said):
-    assert verdict(results, row_of(results, **changes)) == said
+    assert verdict(results, row_of(results, **changes), "A", "C") == said
 
 
 def test_tables_are_those_that_are_named(results, tmp_path):
     tables = generalized_tables(results)
     assert list(tables) == generalized_table_names(results.study)
-    assert {"single", "sensitivities", "series"} <= set(tables)
+    assert {"single", "carried", "sensitivities", "series"} <= set(tables)
     write_tables(tables, tmp_path)
     values = pd.read_csv(tmp_path / "verdicts.csv")
     assert len(values) == 2 * 3 * 2  # environments, pairs, methods
     assert set(values.label) == {"car", "both"}
     varied = pd.read_csv(tmp_path / "sensitivities.csv")
-    assert set(varied.label) == {"open", "car"}
+    assert set(varied.label) == {"open", "car", "wide", "water"}
     assert set(varied[varied.label == "car"].agent_x) | set(varied[varied.label == "car"].agent_y) == {
         "A",
         "A_exact",
@@ -102,6 +102,10 @@ def test_the_paper_says_what_came_out_and_how(paper, results):
         for claim in pair_claims(results, label):
             assert claim.text.split(":")[0].replace("&", r"\&") in text
     assert "both \\& more" in text
+    wide = r"noise in \[0, 1\], scales in \[0.01, 100\] and shifts in \[−100, 100\]"
+    assert f"- wide: mountain car, {wide}; [5] configurations." in text
+    assert f"- narrow: mountain car, {wide}; tested with what was chosen in car." in text
+    assert "wide, with what was chosen in car" in text
     assert "replacing" in text
     assert "Copeland" in text
     assert f"of the paper's {general(3024)} configurations" in text
@@ -116,6 +120,9 @@ def test_every_number_leads_back_to_trials(paper):
     assert steps[-1].values["trials"] == len(
         (table := pd.read_parquet(folder / "ranges/test.parquet"))[table.label == "car"]
     )
+    carried = trace("ranges/carried/narrow/A/difference", folder)
+    assert [step.what for step in carried] == ["printed", "statistic", "trials", "trials"]
+    assert carried[2].values["trials"] == 2 * 5 * 3, "tuning trials of A in car and in wide"
     series = trace("ranges/series/chooses/difference", folder)
     assert series[-1].file == "ranges/meta/trials.parquet"
     assert trace("ranges/declared/study/tuning", folder)[-1].values == {"study/tuning": 3}

@@ -11,6 +11,7 @@ import yaml
 
 from seedbed.artifacts import read_table
 from seedbed.environments.generalized.domains import DOMAINS
+from seedbed.environments.generalized.samplers import Sampler
 from seedbed.generalized.grid import full_grid
 from seedbed.generalized.methodology import open_methodology
 from seedbed.generalized.study_trials import (
@@ -18,10 +19,11 @@ from seedbed.generalized.study_trials import (
     configurations_of,
     environments_of,
     resolve_generalized,
+    sampler_of,
     tune,
 )
 from seedbed.generalized.trials import TRIAL_COLUMNS, gather
-from seedbed.generalized_study import GRID, VARIANTS, GeneralizedStudy
+from seedbed.generalized_study import GRID, VARIANTS, GeneralizedStudy, Ranges
 from seedbed.layout import generalized_analysis, generalized_files
 from seedbed.study_files import StudyError, as_study, load_study
 
@@ -31,10 +33,12 @@ ROOT = Path(__file__).parents[2]
 def test_the_model_knows_the_grid_and_the_domains():
     assert len(full_grid()) == GRID
     assert {name: domain.VARIANTS for name, domain in DOMAINS.items()} == VARIANTS
+    usual = Ranges().model_dump(exclude={"weights"})
+    assert usual == {name: getattr(Sampler(("acrobot",)), name) for name in usual}
 
 
 @pytest.mark.parametrize(
-    ("name", "preset"), product(["generalized", "verdicts"], ["smoke", "quick", "paper"])
+    ("name", "preset"), list(product(["generalized", "verdicts"], ["smoke", "quick", "paper"]))
 )
 def test_the_shipped_studies_resolve(name, preset):
     study = load_study(ROOT / f"studies/{name}.yaml", preset)
@@ -59,6 +63,26 @@ def test_the_shipped_studies_resolve(name, preset):
         (["environments", "both", "single"], True, "a single environment has one domain"),
         (["environments", "meta"], {"domains": ["acrobot"]}, "environments.meta: the results have a folder"),
         (["environments", "car", "configurations"], 4000, "environments.car.configurations"),
+        (["environments", "car", "sampler"], {"noise": 1}, "environments.car.sampler.noise: unknown key"),
+        (
+            ["environments", "car", "sampler"],
+            {"scale_low": 20},
+            "scale_low is at most scale_high, got 20 and 10",
+        ),
+        (["environments", "car", "sampler"], {"weights": {"acrobot": 2}}, "for its domains, got acrobot"),
+        (["environments", "alone", "sampler"], {"noise_high": 0}, "a single environment is not drawn"),
+        (["environments", "narrow", "tuned_in"], "sea", "environments.narrow.tuned_in: 'sea' is not one of"),
+        (["environments", "narrow", "tuned_in"], "fitted", "nothing is tuned in 'fitted'"),
+        (["environments", "narrow", "tuned_in"], "alone", "environments.narrow: 'alone' has no mountain_car"),
+        (["environments", "narrow", "beside"], "car", "'car' has other environments"),
+        (
+            ["environments", "narrow", "beside"],
+            "fitted",
+            "'fitted' has other environments, or is not tuned in",
+        ),
+        (["environments", "wide", "configurations"], 4, "'car' and 'wide' are tuned among different"),
+        (["environments", "narrow", "most_tiles"], 4, "configurations are those of tuned_in"),
+        (["algorithms", "A_exact", "environments"], ["car", "narrow"], "'wide' has no agent A_exact"),
         (["tuning"], 1, "tuning"),
         (["meta", "arms"], 6, "meta.arms: there are 5 configurations"),
         (["meta", "agent"], "B", "meta.agent: only families A begin without a range"),
@@ -80,8 +104,31 @@ def test_bad_studies_are_refused_with_file_and_key(small, tmp_path, path, value,
     assert str(file) in str(error.value)
 
 
+def test_choices_of_another_environment_need_rivals(small):
+    small = copy.deepcopy(small)
+    del small["environments"]["narrow"]["beside"]
+    with pytest.raises(StudyError, match=r"environments.narrow: name the environment beside it"):
+        resolve_generalized(GeneralizedStudy.model_validate(small))
+
+
+def test_the_ranges_are_the_samplers_and_stretch_the_same_draws(small):
+    study = GeneralizedStudy.model_validate(small)
+    assert sampler_of(study, "car") == Sampler(("mountain_car",))
+    wide = sampler_of(study, "wide")
+    assert wide == Sampler(("mountain_car",), 1, 0.01, 100, -100, 100)
+    for a, b in zip(
+        environments_of(study, "car")["test"], environments_of(study, "wide")["test"], strict=True
+    ):
+        assert b.noise == pytest.approx(2 * a.noise)
+        assert [t.shift for t in b.transforms] == pytest.approx([10 * t.shift for t in a.transforms])
+    small = copy.deepcopy(small)
+    small["environments"]["both"]["sampler"] = {"weights": {"puddle_world": 3}}
+    assert sampler_of(GeneralizedStudy.model_validate(small), "both").weights == (0.25, 0.75)
+
+
 def test_limits_that_leave_too_little_are_refused_with_the_key(small):
     small = copy.deepcopy(small)
+    del small["environments"]["narrow"]
     small["environments"]["car"] |= {"most_features": 8, "most_tiles": 40}
     with pytest.raises(StudyError, match=r"environments.car: .* configurations are within the limits"):
         resolve_generalized(GeneralizedStudy.model_validate(small | {"configurations": 500, "meta": None}))
@@ -103,7 +150,9 @@ def test_trials_hang_on_nothing_that_only_words_and_tables_use(small):
     study = GeneralizedStudy.model_validate(small)
     other = copy.deepcopy(small) | {"title": "x", "question": "y", "margin": 0.1, "mem_mb": 9, "meta": None}
     other["environments"]["car"] |= {"title": "a car"}
-    del other["environments"]["open"]
+    for label in ("open", "wide", "narrow"):
+        del other["environments"][label]
+    other["algorithms"]["A_exact"]["environments"] = ["car"]
     other["algorithms"]["A"] |= {"title": "adaptive"}
     other = GeneralizedStudy.model_validate(other)
     assert study.plan("car") == other.plan("car")
@@ -198,6 +247,54 @@ def test_picks_bear_the_test_scores_of_what_was_chosen(ran):
     assert row.without_episode == (trials.episodes == 0).sum()
     chosen = full_grid()[row.configuration]
     assert (row.alpha, row.tilings, row.layout) == (chosen.alpha, chosen.tilings, chosen.layout)
+
+
+def test_choices_of_another_environment_meet_those_made_here(ran):
+    project, study = ran
+    folder = project / "results/ranges"
+    assert study.blocks()["narrow"] == {"all": {}}
+    assert environments_of(study, "narrow") == environments_of(study, "wide")
+    read = {name: pd.read_parquet(folder / f"{name}.parquet") for name in ("tuning", "test")}
+    assert not {"narrow", "fitted"} & set(read["tuning"].label)
+    picks = {
+        label: pd.read_parquet(folder / label / "all/test/picks.parquet") for label in study.environments
+    }
+    pd.testing.assert_frame_equal(picks["fitted"], picks["alone"])
+    assert set(picks["narrow"].agent) == {"A", "B", "C"}, "A_exact has no choice in narrow"
+    table = pd.read_parquet(folder / "statistics/carried.parquet").set_index(["label", "agent"])
+    assert set(table.index.get_level_values("label")) == {"narrow", "fitted"}
+    test = read["test"].set_index(["label", "agent", "configuration"])
+    for (label, agent), row in table.iterrows():
+        x = test.loc[label, agent, row.configuration_x].sort_values("position").score.to_numpy()
+        y = test.loc[row.rival, agent, row.configuration_y].sort_values("position").score.to_numpy()
+        assert row.difference == pytest.approx((x - y).mean())
+        assert (row.wins, row.losses) == ((x > y).sum(), (x < y).sum())
+        assert row.home_mean == test.loc[row.origin, agent, row.configuration_x].score.mean()
+        if agent != "B" and row.configuration_x == row.configuration_y:
+            assert row.ties == row.n, "the same configuration without a range of its own: the same trials"
+
+
+def test_the_range_of_b_is_part_of_what_is_carried(ran):
+    project, _ = ran
+    test = pd.read_parquet(project / "results/ranges/test.parquet")
+
+    def range_of(label):
+        rows = test[(test.label == label) & (test.agent == "B")]
+        return set(map(tuple, rows[["low_0", "high_0", "low_1", "high_1"]].to_numpy()))
+
+    assert range_of("narrow") == range_of("car") != range_of("wide")
+    assert range_of("fitted") == range_of("alone")
+
+
+def test_the_tuning_bias_is_the_chosen_ones_tuning_mean_less_its_test_mean(ran):
+    project, _ = ran
+    folder = project / "results/ranges"
+    picks = pd.read_parquet(folder / "statistics/picks.parquet")
+    tuning = pd.read_parquet(folder / "tuning.parquet").set_index(["label", "agent", "configuration"])
+    for row in picks[(picks.reading == "score") & picks.label.isin(["car", "both"])].itertuples():
+        scores = tuning.loc[row.label, row.agent, row.configuration].score
+        assert row.tuning_bias == pytest.approx(scores.mean() - row.test_mean)
+        assert row.tuning_bias_low < row.tuning_bias < row.tuning_bias_high
 
 
 def test_the_series_are_the_unit_of_the_meta_table(ran):

@@ -119,34 +119,37 @@ def compare(
     """
     rows = []
     for reading in READINGS:
-        chosen = picks[picks["reading"] == reading].set_index(["agent", "method"])["configuration"]
         agents = sorted(picks["agent"].unique())
         pairs = [((x, method), (y, method)) for method in METHODS for x, y in combinations(agents, 2)]
         pairs += [((agent, "copeland"), (agent, "mean")) for agent in agents]
         for x, y in pairs:
-            scores = [_scores(test, agent, chosen[agent, method], reading) for agent, method in (x, y)]
+            (first, left), (second, right) = (picked_scores(test, picks, *each, reading) for each in (x, y))
             stream = np.random.SeedSequence(int(Purpose.STATISTICS), spawn_key=(seed, len(rows)))
             rows.append(
                 {
                     "reading": reading,
                     "agent_x": x[0],
                     "method_x": x[1],
-                    "configuration_x": int(chosen[x]),
+                    "configuration_x": first,
                     "agent_y": y[0],
                     "method_y": y[1],
-                    "configuration_y": int(chosen[y]),
+                    "configuration_y": second,
                 }
-                | matched_statistics(*scores, margin, stream, draws, confidence)
+                | matched_statistics(left, right, margin, stream, draws, confidence)
             )
-            if x[0] == y[0] and chosen[x] == chosen[y]:
+            if x[0] == y[0] and first == second:
                 rows[-1]["note"] = "both methods chose this configuration"
     return pd.DataFrame(rows)
 
 
-def _scores(test: pd.DataFrame, agent: str, configuration: int, reading: str) -> np.ndarray:
-    """An agent's scores in the order of the environments' positions."""
+def picked_scores(
+    test: pd.DataFrame, picks: pd.DataFrame, agent: str, method: str = "mean", reading: str = READINGS[0]
+) -> tuple[int, np.ndarray]:
+    """The configuration that a method chose for an agent, and its test scores [n], by position."""
+    rows = picks[(picks["agent"] == agent) & (picks["method"] == method) & (picks["reading"] == reading)]
+    configuration = int(rows["configuration"].iloc[0])
     mine = test[(test["agent"] == agent) & (test["configuration"] == configuration)]
-    return mine.sort_values("position")[reading].to_numpy(float)
+    return configuration, mine.sort_values("position")[reading].to_numpy(float)
 
 
 def matched_statistics(

@@ -38,7 +38,13 @@ META_COLUMNS = {
 def sampler_of(study: GeneralizedStudy, label: str) -> Sampler:
     """The distribution of one environment label."""
     entry = study.environments[label]
-    return Sampler(tuple(entry.domains), variants=tuple(sorted(entry.variants.items())))
+    odds = [entry.sampler.weights.get(domain, 1.0) for domain in entry.domains]
+    return Sampler(
+        tuple(entry.domains),
+        variants=tuple(sorted(entry.variants.items())),
+        weights=tuple(odd / sum(odds) for odd in odds) if entry.sampler.weights else None,
+        **entry.sampler.model_dump(exclude={"weights"}),
+    )
 
 
 def environments_of(study: GeneralizedStudy, label: str) -> dict[str, list[EnvironmentDocument]]:
@@ -56,6 +62,7 @@ def environments_of(study: GeneralizedStudy, label: str) -> dict[str, list[Envir
 
 def configurations_of(study: GeneralizedStudy, label: str) -> list[int]:
     """Indices in the grid of all configurations that are tuned among."""
+    label = study.environments[label].tuned_in or label
     entry = study.environments[label]
     if study.number(label) == GRID:
         return list(range(GRID))
@@ -82,8 +89,9 @@ def tune(study: GeneralizedStudy, label: str, part: int) -> pd.DataFrame:
 
 
 def test(study: GeneralizedStudy, label: str, tuning: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What ``choose`` picks by an environment label's tuning trials, and the picks' test trials."""
-    grid, picks = full_grid(), choose(tuning)
+    """What ``choose`` picks by tuning trials, a label's own or its ``tuned_in``'s, and their test trials."""
+    agents = study.algorithms_in(label)
+    grid, picks = full_grid(), choose(tuning[tuning.agent.isin(agents)])
     parts = []
     for agent, indices in picks.groupby("agent")["configuration"]:
         chosen = {index: grid[index] for index in sorted(set(indices))}
@@ -99,7 +107,8 @@ def _trials(
     agents: Sequence[str],
 ) -> pd.DataFrame:
     sets = environments_of(study, label)
-    wide = covering_ranges([*sets["tuning"], *sets["test"]])
+    origin = environments_of(study, study.environments[label].tuned_in or label)
+    wide = covering_ranges([*origin["tuning"], *origin["test"]])
     made = {name: agent_of(study.algorithms[name]) for name in agents}
     seeds = study.seeds(label)["training" if purpose == "tuning" else "evaluation"]
     single = study.environments[label].single
@@ -154,8 +163,8 @@ def resolve_generalized(study: GeneralizedStudy) -> dict[str, Any]:
         tuned; "blocks": the jobs.
 
     Raises:
-        StudyError: an environment's limits leave too few configurations, a variant is of another domain, or
-            there is no environment to report on.
+        StudyError: an environment's limits leave too few configurations, choices of another environment
+            have no rivals, or there is no environment to report on.
     """
     environments = {}
     if all(entry.single or entry.beside for entry in study.environments.values()):
@@ -165,8 +174,8 @@ def resolve_generalized(study: GeneralizedStudy) -> dict[str, Any]:
         )
     for label, entry in study.environments.items():
         key = f"studies/{study.name}.yaml: environments.{label}"
-        if other := sorted(set(entry.variants) - set(entry.domains)):
-            raise StudyError(f"{key}.variants: {', '.join(other)} is not among its domains.")
+        if entry.tuned_in and not entry.beside:
+            raise StudyError(f"{key}: name the environment beside it, whose own choices are its rivals.")
         try:
             indices = configurations_of(study, label)
         except ValueError as error:

@@ -25,7 +25,8 @@ class GeneralizedResults:
         study: the study as it was run.
         resolved: ``study.json``.
         settings: confidence and alpha of the statistics.
-        picks, comparisons, meta, costs: the tables of those names; no row of ``meta`` without that section.
+        picks, comparisons, carried, meta, costs: the tables of those names; ``carried`` and ``meta`` have no
+            row where the study asks for none.
         runs: run records of the tuning jobs.
     """
 
@@ -34,6 +35,7 @@ class GeneralizedResults:
     settings: StatisticsSettings
     picks: "pd.DataFrame"
     comparisons: "pd.DataFrame"
+    carried: "pd.DataFrame"
     meta: "pd.DataFrame"
     costs: "pd.DataFrame"
     runs: tuple[Mapping[str, Any], ...] = ()
@@ -94,6 +96,7 @@ def read_generalized_results(
         settings=settings,
         picks=picks,
         comparisons=read_table(folder / "statistics/comparisons.parquet"),
+        carried=read_table(folder / "statistics/carried.parquet") if study.carried else picks.iloc[:0],
         meta=read_table(folder / "statistics/meta.parquet") if study.meta else picks.iloc[:0],
         costs=read_table(folder / "costs.parquet"),
         runs=tuple(read_json(path) for path in runs if path.is_file()),

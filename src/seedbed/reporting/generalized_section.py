@@ -5,10 +5,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from seedbed.generalized_study import GRID
+from seedbed.generalized_study import GRID, Ranges
 from seedbed.reporting.claims import Claim
 from seedbed.reporting.figure_list import figures_of
 from seedbed.reporting.formatting import (
+    MINUS,
     Markdown,
     finite,
     general,
@@ -65,23 +66,7 @@ def generalized_context(
         "reference": lambda table: Markdown(f"#tbl-{study.name}-{table}"),
         "declared": declared,
         "abstract": [Markdown(design), *(found[label][0] for label in results.main if found[label])],
-        "environments": [
-            {
-                "title": one_line(study.title_of(label)),
-                "domains": listed([domain.replace("_", " ") for domain in study.environments[label].domains]),
-                "variants": listed(
-                    [f"{d.replace('_', ' ')} '{v}'" for d, v in study.environments[label].variants.items()]
-                ),
-                "single": study.environments[label].single,
-                "configurations": register.mark(
-                    f"{study.name}/declared/{label}/configurations",
-                    general(len(results.resolved["environments"][label]["configurations"])),
-                    (Source(f"{study.name}/study.json", {"key": f"environments/{label}/configurations"}),),
-                ),
-                "limits": _limits(study.environments[label]),
-            }
-            for label in study.environments
-        ],
+        "environments": [_environment(results, label, register) for label in study.environments],
         "agents": to_markdown(_agents_table(results), study.name, register),
         "alpha": f"{results.settings.alpha:g}",
         "confidence": f"{100 * results.settings.confidence:g} %",
@@ -100,10 +85,43 @@ def generalized_context(
     }
 
 
-def _limits(entry) -> str:
+def _environment(results: GeneralizedResults, label: str, register: Register) -> dict[str, Any]:
+    """What templates say of one environment label."""
+    study = results.study
+    entry = study.environments[label]
+    indices = f"environments/{label}/configurations"
     limits = [f"{general(entry.most_features)} active features"] if entry.most_features else []
     limits += [f"{general(entry.most_tiles)} tiles"] if entry.most_tiles else []
-    return listed(limits)
+    return {
+        "title": one_line(study.title_of(label)),
+        "domains": listed([domain.replace("_", " ") for domain in entry.domains]),
+        "variants": listed([f"{d.replace('_', ' ')} '{v}'" for d, v in entry.variants.items()]),
+        "single": entry.single,
+        "drawn": listed(_other_ranges(entry.sampler)),
+        "tuned_in": one_line(study.title_of(entry.tuned_in)) if entry.tuned_in else "",
+        "configurations": register.mark(
+            f"{study.name}/declared/{label}/configurations",
+            general(len(results.resolved["environments"][label]["configurations"])),
+            (Source(f"{study.name}/study.json", {"key": indices}),),
+        ),
+        "limits": listed(limits),
+    }
+
+
+def _other_ranges(ranges: Ranges) -> list[str]:
+    """What is drawn from other ranges than the usual ones."""
+    usual, told = Ranges(), []
+    if ranges.noise_high != usual.noise_high:
+        told.append(f"noise in [0, {ranges.noise_high:g}]")
+    for name in ("scale", "shift"):
+        bounds = [(getattr(each, f"{name}_low"), getattr(each, f"{name}_high")) for each in (ranges, usual)]
+        if bounds[0] != bounds[1]:
+            low, high = (f"{bound:g}".replace("-", MINUS) for bound in bounds[0])
+            told.append(f"{name}s in [{low}, {high}]")
+    if ranges.random_start != usual.random_start:
+        told.append(f"random starts with odds {ranges.random_start:g}")
+    told += [f"{domain.replace('_', ' ')} with weight {odds:g}" for domain, odds in ranges.weights.items()]
+    return told
 
 
 def _agents_table(results: GeneralizedResults) -> Table:
@@ -221,7 +239,7 @@ def _samples(results: GeneralizedResults) -> Iterator[Claim]:
     study = results.study
     parts: dict[int, list[str]] = {}
     for label in study.environments:
-        if study.number(label) < GRID:
+        if study.number(label) < GRID and not study.environments[label].tuned_in:
             parts.setdefault(study.number(label), []).append(one_line(study.title_of(label)))
     for number, titles in parts.items():
         yield Claim(

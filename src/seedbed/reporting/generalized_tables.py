@@ -38,7 +38,10 @@ def generalized_table_names(study: GeneralizedStudy) -> list[str]:
     names = ["verdicts", "choices", "methods"]
     if any(entry.single for entry in entries):
         names.append("single")
-    if any(entry.beside for entry in (*entries, *study.algorithms.values())):
+    if study.carried:
+        names.append("carried")
+    variations = [*(e for e in entries if not e.tuned_in), *study.algorithms.values()]
+    if any(entry.beside for entry in variations):
         names.append("sensitivities")
     return [*names, *(["series"] if study.meta else []), "cost"]
 
@@ -83,6 +86,8 @@ def sensitivity_table(results: GeneralizedResults) -> Table:
     study = results.study
     rows = []
     for label, entry in study.environments.items():
+        if entry.tuned_in:
+            continue
         if entry.beside:
             rows += _pairs(results, [label], ("mean",))
         agents = study.algorithms_in(label)
@@ -99,6 +104,43 @@ def sensitivity_table(results: GeneralizedResults) -> Table:
         f"by the best tuning mean. {_ABOVE}"
     )
     return _compared(results, "sensitivities", caption, rows)
+
+
+def carried_table(results: GeneralizedResults) -> Table:
+    """What was chosen elsewhere against what was chosen where both are tested."""
+    study, rows, heading = results.study, [], None
+    for row in results.carried.to_dict("records"):
+        if row["label"] != heading:
+            heading = row["label"]
+            title = f"{study.title_of(row['rival'])}, with what was chosen in {study.title_of(row['origin'])}"
+            rows.append(Row(heading, (Cell(one_line(title)),)))
+        key = {name: row[name] for name in ("label", "origin", "rival", "agent")}
+        table = f"{study.name}/statistics/carried.parquet"
+        source = (Source(table, key, ("home_mean", *COMPARED)),)
+        cells = (
+            Cell(one_line(study.title_of(row["agent"]))),
+            *(
+                Cell(number(row[name], DECIMALS) if finite(row[name]) else MISSING, sources=source)
+                for name in ("home_mean", "mean_x", "mean_y")
+            ),
+            *_difference_cells(row, source),
+            Cell(verdict(results, row, "carried", "chosen"), sources=source),
+        )
+        rows.append(Row(f"{row['label']}/{row['agent']}", cells))
+    return Table(
+        name="carried",
+        caption=(
+            "Environment and uncertainty overfitting: configurations carried from elsewhere, B's range with "
+            "them, against those chosen here, in the same test environments; all by the best mean. There: "
+            f"test mean where they come from. {_ABOVE}"
+        ),
+        header=("Agent", "There", "Carried", "Chosen", "Difference", "t test", "Won", "Sign test", "Higher"),
+        keys=("agent", "home", "carried", "chosen", "difference", "p_student", "wins", "p_sign", "verdict"),
+        align="lrrrrrrrl",
+        rows=tuple(rows),
+        notes=(),
+        values=results.carried,
+    )
 
 
 def _pairs(
@@ -155,30 +197,33 @@ def _comparison_row(results: GeneralizedResults, row: Mapping[str, Any], notes: 
     x, y = (one_line(study.title_of(row[name])) for name in ("agent_x", "agent_y"))
     same = row["agent_x"] == row["agent_y"]
     methods = [METHODS[row[name]] for name in ("method_x", "method_y")]
-    won = f"{general(int(row['wins']))}:{general(int(row['losses']))}"
-    won += f" ({general(int(row['ties']))})" if row["ties"] else ""
-
-    def p(column: str) -> str:
-        return p_value(row[column]) if finite(row[column]) else MISSING
-
+    names = methods if same else [x, y]
     cells = (
         Cell(x if same else f"{x} − {y}"),
         Cell(" − ".join(methods) if same else methods[0], note=notes.letter(one_line(row["note"] or ""))),
-        Cell(
-            signed(row["difference"], DECIMALS) if finite(row["difference"]) else MISSING,
-            interval(row["difference_low"], row["difference_high"], DECIMALS)
-            if finite(row["difference_low"]) and finite(row["difference_high"])
-            else "",
-            sources=source,
-        ),
-        Cell(p("p_student"), p("p_paired"), sources=source),
-        Cell(won, sources=source),
-        Cell(p("p_sign"), sources=source),
-        Cell(p("p_equivalence"), sources=source),
-        Cell(verdict(results, row), sources=source),
+        *_difference_cells(row, source),
+        Cell(_p(row, "p_equivalence"), sources=source),
+        Cell(verdict(results, row, *names), sources=source),
     )
     key = "/".join(row[name] for name in ROW_KEYS if name != "reading")
     return Row(key, cells)
+
+
+def _p(row: Mapping[str, Any], column: str) -> str:
+    return p_value(row[column]) if finite(row[column]) else MISSING
+
+
+def _difference_cells(row: Mapping[str, Any], source: tuple[Source, ...]) -> Iterator[Cell]:
+    """Difference with interval, t tests, wins and losses, and the sign test."""
+    won = f"{general(int(row['wins']))}:{general(int(row['losses']))}"
+    won += f" ({general(int(row['ties']))})" if row["ties"] else ""
+    bounded = finite(row["difference_low"]) and finite(row["difference_high"])
+    between = interval(row["difference_low"], row["difference_high"], DECIMALS) if bounded else ""
+    told = signed(row["difference"], DECIMALS) if finite(row["difference"]) else MISSING
+    yield Cell(told, between, sources=source)
+    yield Cell(_p(row, "p_student"), _p(row, "p_paired"), sources=source)
+    yield Cell(won, sources=source)
+    yield Cell(_p(row, "p_sign"), sources=source)
 
 
 def decisions(results: GeneralizedResults, row: Mapping[str, Any]) -> tuple[str, str]:
@@ -192,22 +237,17 @@ def decisions(results: GeneralizedResults, row: Mapping[str, Any]) -> tuple[str,
     )
 
 
-def verdict(results: GeneralizedResults, row: Mapping[str, Any]) -> str:
-    """Who is higher, in a few words."""
+def verdict(results: GeneralizedResults, row: Mapping[str, Any], x: str, y: str) -> str:
+    """Which of two, x or y, is higher, in a few words."""
     if row["ties"] == row["n"]:
         return "equal everywhere"
+    names = {"x": x, "y": y}
     mean, wins = decisions(results, row)
-    same = row["agent_x"] == row["agent_y"]
-
-    def name(side: str) -> str:
-        which = f"{'method' if same else 'agent'}_{side}"
-        return METHODS[row[which]] if same else one_line(results.study.title_of(row[which]))
-
     if mean == wins:
-        return f"{name(mean)}, in both" if mean else "undecided"
+        return f"{names[mean]}, in both" if mean else "undecided"
     if mean and wins:
-        return f"mean: {name(mean)}, wins: {name(wins)}"
-    return f"{name(mean)}, in the mean only" if mean else f"{name(wins)}, in wins only"
+        return f"mean: {names[mean]}, wins: {names[wins]}"
+    return f"{names[mean]}, in the mean only" if mean else f"{names[wins]}, in wins only"
 
 
 def choice_table(results: GeneralizedResults) -> Table:
@@ -215,7 +255,9 @@ def choice_table(results: GeneralizedResults) -> Table:
     import pandas as pd
 
     rows, values, notes = [], [], Notes()
-    for label in results.study.environments:
+    for label, entry in results.study.environments.items():
+        if entry.tuned_in:
+            continue
         rows.append(Row(label, (Cell(one_line(results.study.title_of(label))),)))
         for agent in results.study.algorithms_in(label):
             picks = [results.pick(label, agent, method) for method in METHODS]
@@ -231,11 +273,12 @@ def choice_table(results: GeneralizedResults) -> Table:
             f"Configurations chosen among the tuning trials, and their scores in {general(study.test)} test "
             "trials. Configuration: alpha, lambda, tilings × cells, groups of variables. Untuned: tuning "
             "mean of the median configuration. Tuning: mean of the chosen one, the best of many, so biased "
-            "upward. Median: with quartiles. Hung: test trials without a completed episode."
+            "upward. Bias: tuning less test mean, with Welch's interval. Median: with quartiles. Hung: test "
+            "trials without a completed episode."
         ),
-        header=("Agent", "Chosen by", "Configuration", "Untuned", "Tuning", "Test", "Median", "Hung"),
-        keys=("agent", "method", "configuration", "untuned", "tuning", "test", "median", "hung"),
-        align="lllrrrrr",
+        header=("Agent", "Chosen by", "Configuration", "Untuned", "Tuning", "Test", "Bias", "Median", "Hung"),
+        keys=("agent", "method", "configuration", "untuned", "tuning", "test", "bias", "median", "hung"),
+        align="lllrrrrrr",
         rows=tuple(rows),
         notes=tuple(notes.texts),
         values=pd.DataFrame(values, columns=list(results.picks.columns)),
@@ -255,6 +298,9 @@ def _choice_row(results, pick: Mapping[str, Any], by: str, vote: Mapping[str, An
     configuration = (
         f"{pick['alpha']:g}, {pick['lambda']:g}, {pick['tilings']} × {pick['cells']}, {pick['layout']}"
     )
+    bias = signed(pick["tuning_bias"], DECIMALS) if finite(pick["tuning_bias"]) else MISSING
+    bounds = pick["tuning_bias_low"], pick["tuning_bias_high"]
+    around = interval(*bounds, DECIMALS) if all(map(finite, bounds)) else ""
     settled = pick["method"] == "copeland" or by == "both"
     note = "Copeland: beats every other configuration" if settled and vote["condorcet"] else ""
     if settled and vote["tied"] > 1:
@@ -266,6 +312,7 @@ def _choice_row(results, pick: Mapping[str, Any], by: str, vote: Mapping[str, An
         cell(score("median_of_all"), "median_of_all"),
         cell(score("tuning_mean"), "tuning_mean"),
         cell(score("test_mean"), "test_mean", "sd", "n"),
+        cell(bias, "tuning_bias", "tuning_bias_low", "tuning_bias_high", below=around),
         cell(score("median"), "median", "q25", "q75", below=interval(pick["q25"], pick["q75"], DECIMALS)),
         cell(general(int(pick["without_episode"])), "without_episode"),
     )
@@ -374,6 +421,7 @@ MAKERS = {
     "choices": choice_table,
     "methods": method_table,
     "single": single_table,
+    "carried": carried_table,
     "sensitivities": sensitivity_table,
     "series": series_table,
     "cost": cost_table,

@@ -171,9 +171,13 @@ def _trial_steps(source: Mapping[str, Any], study: Path, results: Path) -> Itera
     for name in ("meta/trials.parquet",) if series else ("tuning.parquet", "test.parquet"):
         trials = study / name
         if trials.is_file():
-            rows = read_table(trials)
-            for column in {"label", "agent"} & set(source["row"]) & set(rows):
-                rows = rows[rows[column] == source["row"][column]]
+            rows, key = read_table(trials), source["row"]
+            if "agent" in key:
+                rows = rows[rows.agent == key["agent"]]
+            if "label" in key:
+                rows = rows[
+                    rows.label.isin([key[name] for name in ("label", "origin", "rival") if name in key])
+                ]
             file = trials.relative_to(results).as_posix()
             yield Step("trials", file, sha256(trials), {"trials": len(rows)})
 
