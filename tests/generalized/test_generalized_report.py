@@ -17,9 +17,10 @@ from seedbed.generalized_study import GeneralizedStudy
 from seedbed.layout import generalized_tests
 from seedbed.provenance.checklist import seed_plan
 from seedbed.reporting.formatting import general
+from seedbed.reporting.generalized_comparisons import verdict
 from seedbed.reporting.generalized_results import read_generalized_results
 from seedbed.reporting.generalized_section import generalized_limitations, pair_claims, reversals
-from seedbed.reporting.generalized_tables import generalized_table_names, generalized_tables, verdict
+from seedbed.reporting.generalized_tables import generalized_table_names, generalized_tables
 from seedbed.reporting.paper import write_paper
 from seedbed.reporting.result_list import result_list
 from seedbed.reporting.tables import write_tables

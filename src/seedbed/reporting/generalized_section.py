@@ -22,14 +22,9 @@ from seedbed.reporting.formatting import (
     several,
     signed,
 )
+from seedbed.reporting.generalized_comparisons import DECIMALS, comparison_source, decisions
 from seedbed.reporting.generalized_results import GeneralizedResults
-from seedbed.reporting.generalized_tables import (
-    DECIMALS,
-    MAKERS,
-    comparison_source,
-    decisions,
-    generalized_tables,
-)
+from seedbed.reporting.generalized_tables import MAKERS, generalized_tables
 from seedbed.reporting.layout import Cell, Row, Table, to_markdown
 from seedbed.reporting.limitations import code_limitations
 from seedbed.reporting.methods import Declared, setting
