@@ -11,7 +11,7 @@ from reporting_studies import RUN, SETTINGS, made_up_scores, small_document, stu
 
 from seedbed.reporting.layout import NAMES, Cell, Row, Table, to_csv, to_latex, to_markdown, widths
 from seedbed.reporting.machines import machines_text
-from seedbed.reporting.metric_tables import not_worse_than_best
+from seedbed.reporting.metric_tables import ABREAST, not_worse_than_best, panels
 from seedbed.reporting.study_results import read_study_results
 from seedbed.reporting.tables import study_tables, table_names, tabulate
 from seedbed.reporting.trace import Register
@@ -167,12 +167,15 @@ def test_one_seed_has_no_spread_no_stars_and_no_bold(tmp_path):
     assert "one seed, so no SD" in main.notes
 
 
-def test_more_algorithms_than_fit_make_a_second_panel(interview):
+def test_more_algorithms_than_fit_make_further_panels_equally_full(interview):
     _, results = interview
-    names = table_names(results.study)
-    assert "secondary_default" in names
-    assert "secondary_default_2" in names
-    assert "secondary_default_3" not in names
+    names, groups = table_names(results.study), panels(results.study, "default")
+    made = [name for name in names if name.startswith("secondary_default")]
+    assert made == ["secondary_default", *(f"secondary_default_{n + 2}" for n in range(len(groups) - 1))]
+    together = [label for group in groups for label in group]
+    assert sorted(together) == sorted(results.study.algorithms_in("default"))
+    assert max(map(len, groups)) <= ABREAST < len(together)
+    assert max(map(len, groups)) - min(map(len, groups)) <= len(groups) - 1
 
 
 def plain_table(text):

@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 
 MAIN = 4
 """Metrics side by side in the main table: the primary one and the first secondary ones."""
-ABREAST = 8
+ABREAST = 6
 """Algorithms side by side in a table of secondary metrics."""
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 
 
 def panels(study: Study, environment: str) -> list[list[str]]:
-    """Algorithms of one environment, in the groups that fit side by side."""
+    """Algorithms of one environment, in the fewest groups that fit side by side, equally full."""
     entries = study.algorithms_in(environment)
     labels = sorted(entries, key=lambda label: ROLES.index(entries[label].role))
-    return [labels[first : first + ABREAST] for first in range(0, len(labels), ABREAST)]
+    count = -(-len(labels) // -(-len(labels) // ABREAST))
+    return [labels[first : first + count] for first in range(0, len(labels), count)]
 
 
 def main_table(results: StudyResults, environment: str) -> Table:
