@@ -16,7 +16,7 @@ _ABOVE = "Columns as in the table of verdicts."
 ROW_KEYS = ("label", "reading", "agent_x", "method_x", "agent_y", "method_y")
 COMPARED = (
     *("mean_x", "mean_y", "n", "difference", "difference_low", "difference_high", "p_student", "p_welch"),
-    *("p_paired", "wins", "losses", "ties", "p_sign", "p_equivalence"),
+    *("p_paired", "wins", "losses", "ties", "win_rate_low", "win_rate_high", "p_sign", "p_equivalence"),
 )
 
 
@@ -125,9 +125,9 @@ def _explained(results: GeneralizedResults) -> str:
     level, margin = 100 * results.settings.confidence, 100 * results.study.margin
     return (
         f"Difference of mean scores with its {level:g} % bootstrap interval; two-sided p of Student's t "
-        "test, below it of the paired one; trials won, lost (and tied) by the first, with the two-sided p "
-        f"of the sign test; p of equality of the means within {margin:g} % of the second's. Not corrected "
-        "for the number of tests."
+        "test, below it of the paired one; test trials that the first wins and loses (ties), below them "
+        "Wilson's interval of its probability of winning; two-sided p of the sign test; p of equality of "
+        f"the means within {margin:g} % of the second's. Not corrected for the number of tests."
     )
 
 
@@ -186,12 +186,15 @@ def _difference_cells(row: Mapping[str, Any], source: tuple[Source, ...]) -> Ite
     """Difference with interval, t tests, wins and losses, and the sign test."""
     won = f"{general(int(row['wins']))}:{general(int(row['losses']))}"
     won += f" ({general(int(row['ties']))})" if row["ties"] else ""
-    bounded = finite(row["difference_low"]) and finite(row["difference_high"])
-    between = interval(row["difference_low"], row["difference_high"], DECIMALS) if bounded else ""
+
+    def between(name: str, decimals: int) -> str:
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        return interval(low, high, decimals) if finite(low) and finite(high) else ""
+
     told = signed(row["difference"], DECIMALS) if finite(row["difference"]) else MISSING
-    yield Cell(told, between, sources=source)
+    yield Cell(told, between("difference", DECIMALS), sources=source)
     yield Cell(_p(row, "p_student"), _p(row, "p_paired"), sources=source)
-    yield Cell(won, sources=source)
+    yield Cell(won, between("win_rate", 2), sources=source)
     yield Cell(_p(row, "p_sign"), sources=source)
 
 
