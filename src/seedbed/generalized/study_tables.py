@@ -26,8 +26,8 @@ def picks_table(
     Returns:
         ``choose``'s columns with the configuration spelt out; of the test: n, test_mean, sd, quantiles,
         without_episode (trials in which no episode was completed), test_growths (mean), test_diverged;
-        tuning_bias (tuning mean - test mean) with its Welch interval. A missing ``completed_score`` is left
-        out of all.
+        tuning_bias (tuning mean - test mean) with its Welch interval; where choices of another environment
+        are tested, its tuning counts. A missing ``completed_score`` is left out of all.
     """
     grid, rows = full_grid(), []
     for pick in picks.to_dict("records"):
