@@ -103,6 +103,9 @@ def test_the_paper_says_what_came_out_and_how(paper, results):
         for claim in pair_claims(results, label):
             assert claim.text.split(":")[0].replace("&", r"\&") in text
     assert "both \\& more" in text
+    abstract = text.split("---")[1]
+    assert [abstract.count(f"car, A against {other}:") for other in "BC"] == [1, 1]
+    assert "B against C" not in abstract
     wide = r"noise in \[0, 1\], scales in \[0.01, 100\] and shifts in \[−100, 100\]"
     assert f"- wide: mountain car, {wide}; [5] configurations." in text
     assert f"- narrow: mountain car, {wide}; tested with what was chosen in car." in text
@@ -138,6 +141,31 @@ def test_a_reversal_between_the_methods_is_told(results):
     told = reversals(dataclasses.replace(results, comparisons=table))
     said = next(claim.text for claim in told if claim.identity.endswith("reversal/both/B"))
     assert "the mean's choice has the better test mean; Copeland's choice wins more often (5 to 0" in said
+
+
+@pytest.mark.parametrize(
+    ("wins", "p_sign", "p_equivalence", "said"),
+    [
+        (0, 0.01, 0.001, "C is likelier to win; their means are equal within 5 % (p = 0.001)."),
+        (0, 0.01, 0.2, "C is likelier to win; who has the higher expected score is undecided."),
+        (3, 1.0, 0.001, "Neither is shown to be better; their means are equal within 5 % (p = 0.001)."),
+        (
+            3,
+            1.0,
+            0.2,
+            "Neither is shown to be better; that their means are equal within 5 % (p = 0.200) is not",
+        ),
+    ],
+)
+def test_sentences_say_equal_only_where_it_is_shown(results, wins, p_sign, p_equivalence, said):
+    table = results.comparisons.copy()
+    rows = (table.label == "car") & (table.agent_x == "A") & (table.agent_y == "C")
+    changed = {"wins": wins, "losses": 5 - wins, "ties": 0, "p_sign": p_sign, "p_student": 0.5}
+    changed["p_equivalence"] = p_equivalence
+    table.loc[rows, list(changed)] = list(changed.values())
+    told = pair_claims(dataclasses.replace(results, comparisons=table), "car")
+    text = next(claim.text for claim in told if claim.identity.endswith("car/A/C"))
+    assert said in text.replace("\xa0", " ")
 
 
 def test_a_hung_trial_is_a_limitation(results):

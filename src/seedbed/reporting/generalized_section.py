@@ -47,6 +47,8 @@ def generalized_context(
         return register.mark(claim.identity, claim.text, claim.sources)
 
     found = {label: [said(claim) for claim in pair_claims(results, label)] for label in results.main}
+    # The first agent against each other one.
+    firsts = [Markdown(" ".join(found[label][: len(results.agents(label)) - 1])) for label in results.main]
     design = (
         f"{markdown(study.title)}: {declared.count('study/algorithms')} {plural(study.algorithms, 'agent')}, "
         f"tuned among up to {general(max(map(study.number, study.environments)))} configurations on "
@@ -60,7 +62,7 @@ def generalized_context(
         "anchor": lambda *parts: Markdown("{#" + "-".join((study.name, *parts)) + "}"),
         "reference": lambda table: Markdown(f"#tbl-{study.name}-{table}"),
         "declared": declared,
-        "abstract": [Markdown(design), *(found[label][0] for label in results.main if found[label])],
+        "abstract": [Markdown(design), *firsts],
         "environments": [_environment(results, label, register) for label in study.environments],
         "agents": to_markdown(_agents_table(results), study.name, register),
         "alpha": f"{results.settings.alpha:g}",
@@ -183,16 +185,15 @@ def _told(results: GeneralizedResults, row: Mapping[str, Any]) -> str:
         )
     if mean:
         return told + f"{names[mean]} has the higher expected score; who is likelier to win is undecided."
-    if wins:
-        return told + f"{names[wins]} is likelier to win; who has the higher expected score is undecided."
     equal = finite(row["p_equivalence"]) and row["p_equivalence"] <= results.settings.alpha
-    share = f"{100 * results.study.margin:g} %"
-    more = (
-        f"their means are equal within {share}"
-        if equal
-        else f"that their means are equal within {share} is not shown either"
-    )
-    return told + f"Neither is shown to be better; {more} ({p_equals(row['p_equivalence'])})."
+    share, p = f"{100 * results.study.margin:g} %", p_equals(row["p_equivalence"])
+    means = f"their means are equal within {share} ({p})"
+    if wins:
+        more = means if equal else "who has the higher expected score is undecided"
+        return told + f"{names[wins]} is likelier to win; {more}."
+    if equal:
+        return told + f"Neither is shown to be better; {means}."
+    return told + f"Neither is shown to be better; that {means} is not shown either."
 
 
 def reversals(results: GeneralizedResults) -> list[Claim]:
