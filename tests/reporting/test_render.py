@@ -9,7 +9,7 @@ import pytest
 from reporting_studies import SETTINGS, TEMPLATES, draw_placeholders, small_document, write_study
 
 from seedbed.reporting.paper import write_paper
-from seedbed.reporting.render import OUTPUTS, render
+from seedbed.reporting.render import OUTPUTS, pdf_of, render
 from seedbed.reporting.study_results import ReportError, read_study_results
 from seedbed.study import PaperSettings
 
@@ -43,6 +43,30 @@ def test_equal_sources_give_equal_bytes_in_another_folder(report, tmp_path):
     render(other / "report/paper.md", TEMPLATES)
     for name in OUTPUTS:
         assert (other / "report" / name).read_bytes() == (report / name).read_bytes(), name
+
+
+def test_a_groups_heading_stands_again_on_the_next_page(tmp_path, monkeypatch):
+    import typst
+
+    rows = [f"| [*{name}*]{{.group}} | |\n" + "| row | 1 |\n" * 60 for name in ("Alpha", "Beta")]
+    paper = tmp_path / "results/report/paper.md"
+    paper.parent.mkdir(parents=True)
+    paper.write_text("| a | b |\n| :--- | ---: |\n" + "".join(rows) + "\n: Long. {#tbl-long}\n")
+    sources, compile = [], typst.compile
+
+    def recorded(source, **arguments):
+        sources.append(source.read_text())
+        return compile(source, **arguments)
+
+    monkeypatch.setattr(typst, "compile", recorded)
+    (tmp_path / "paper.pdf").write_bytes(pdf_of(paper, TEMPLATES))
+    assert sources[0].count("table.header(level: 2, table.cell(colspan: 2") == 2
+    if not shutil.which("pdftotext"):
+        pytest.skip("pdftotext (poppler-utils) is not installed, so the PDF's text cannot be read")
+    run = subprocess.run(["pdftotext", tmp_path / "paper.pdf", "-"], capture_output=True, check=True)
+    pages = run.stdout.decode().split("\f")[:-1]
+    assert len(pages) > 2
+    assert all("Alpha" in page or "Beta" in page for page in pages)
 
 
 def test_the_page_needs_nothing_else(report):

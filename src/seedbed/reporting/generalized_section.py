@@ -186,7 +186,7 @@ def _told(results: GeneralizedResults, row: Mapping[str, Any]) -> str:
     if mean:
         return told + f"{names[mean]} has the higher expected score; who is likelier to win is undecided."
     equal = finite(row["p_equivalence"]) and row["p_equivalence"] <= results.settings.alpha
-    share, p = f"{100 * results.study.margin:g} %", p_equals(row["p_equivalence"])
+    share, p = f"{100 * results.study.margin:g}\u00a0%", p_equals(row["p_equivalence"])
     means = f"their means are equal within {share} ({p})"
     if wins:
         more = means if equal else "who has the higher expected score is undecided"

@@ -5,6 +5,7 @@ pandoc comes inside the wheel pypandoc-binary, typst inside the wheel typst: not
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -29,6 +30,8 @@ _MEANINGS = {
     "\N{NARROW NO-BREAK SPACE}": r"\,",
 }
 _PAGE = ("--embed-resources", "--toc", "--toc-depth=3", "--number-sections")
+_GROUP = re.compile(r"^( *)(table\.cell\(colspan: \d+, stroke: \(top: 0\.5pt\)\)\[.*\]),$", re.MULTILINE)
+"""A row that heads a group; as a header it stays with its rows and stands again on their next page."""
 _NOTHING_NEW = {"SOURCE_DATE_EPOCH": "0", "FORCE_SOURCE_DATE": "1", "LC_ALL": "C.UTF-8"}
 
 
@@ -73,7 +76,8 @@ def pdf_of(paper: Path, templates: Path) -> bytes:
         raise ReportError("typst is not installed. Install it with: pip install typst==0.15.0") from None
     source = paper.with_name(f".paper.{os.getpid()}.typ")  # beside the paper, for its paths to the figures
     try:
-        source.write_text(_pandoc(paper, templates, "typst", "paper.typ"), encoding="utf-8")
+        text = _GROUP.sub(r"\1table.header(level: 2, \2),", _pandoc(paper, templates, "typst", "paper.typ"))
+        source.write_text(text, encoding="utf-8")
         root = paper.parent.parent
         return typst.compile(source, root=root, ignore_system_fonts=True, format="pdf", timestamp=0)
     except typst.TypstError as error:
