@@ -176,6 +176,20 @@ def test_a_hung_trial_is_a_limitation(results):
     assert any(text.startswith("B in car completed no episode in 2") for text in told)
 
 
+def test_diverged_trials_are_a_limitation(results):
+    picks = results.picks.copy()
+    picks[["diverged", "test_diverged"]] = 0.0, 0
+    told = [claim.text for claim in generalized_limitations(dataclasses.replace(results, picks=picks))]
+    assert not any("finite" in text for text in told)
+    picks.loc[(picks.label == "car") & (picks.agent == "B"), ["diverged", "test_diverged"]] = 0.125, 2
+    told = [claim.text for claim in generalized_limitations(dataclasses.replace(results, picks=picks))]
+    said = next(text for text in told if "finite" in text).replace("\xa0", " ")
+    assert said.startswith(
+        "In car, errors ceased to be finite in 0.0 % of A's, 12.5 % of B's and 0.0 % of C's"
+    )
+    assert "and in 2 test trials;" in said
+
+
 def test_a_study_without_samples_says_nothing_of_them(results):
     study = GeneralizedStudy.model_validate(
         results.study.model_dump() | {"configurations": "all", "tuning": 25, "test": 100, "steps": 70_000}

@@ -226,7 +226,13 @@ def reversals(results: GeneralizedResults) -> list[Claim]:
 
 def generalized_limitations(results: GeneralizedResults) -> list[Claim]:
     """One sentence per limitation, each with the rows that show it."""
-    found = [*_samples(results), *_hung(results), *_rules(results), *code_limitations(results.runs)]
+    found = [
+        *_samples(results),
+        *_diverged(results),
+        *_hung(results),
+        *_rules(results),
+        *code_limitations(results.runs),
+    ]
     prefix = f"{results.study.name}/limitation"
     return [Claim(f"{prefix}/{index + 1}", claim.text, claim.sources) for index, claim in enumerate(found)]
 
@@ -261,21 +267,42 @@ def _samples(results: GeneralizedResults) -> Iterator[Claim]:
         )
 
 
+def _diverged(results: GeneralizedResults) -> Iterator[Claim]:
+    """Trials whose errors ceased to be finite are told, and count with their scores."""
+    for label in results.main:
+        told, sources, tested = [], [], 0
+        for agent in results.agents(label):
+            pick = results.pick(label, agent, "mean")
+            told.append(f"{100 * pick['diverged']:.1f}\u00a0% of {one_line(results.study.title_of(agent))}'s")
+            sources.append(_pick_source(results, pick, "diverged", "test_diverged"))
+            tested += int(pick["test_diverged"])
+        if any(results.pick(label, agent, "mean")["diverged"] for agent in results.agents(label)):
+            yield Claim(
+                "",
+                f"In {one_line(results.study.title_of(label))}, errors ceased to be finite in {listed(told)} "
+                f"tuning trials and in {several(tested, 'test trial')}; they count as they are.",
+                tuple(sources),
+            )
+
+
 def _hung(results: GeneralizedResults) -> Iterator[Claim]:
     """Test trials without a completed episode weigh on means, and not on wins."""
     for label in results.main:
         for agent in results.agents(label):
             pick = results.pick(label, agent, "mean")
             if pick["without_episode"]:
-                key = {name: pick[name] for name in ("label", "agent", "reading", "method")}
-                table = f"{results.study.name}/statistics/picks.parquet"
                 yield Claim(
                     "",
                     f"{one_line(results.study.title_of(agent))} in {one_line(results.study.title_of(label))} "
                     f"completed no episode in {several(int(pick['without_episode']), 'test trial')}; such a "
                     "trial outweighs all others in the mean and counts as one in the sign test.",
-                    (Source(table, key, ("without_episode",)),),
+                    (_pick_source(results, pick, "without_episode"),),
                 )
+
+
+def _pick_source(results: GeneralizedResults, pick: Mapping[str, Any], *columns: str) -> Source:
+    key = {name: pick[name] for name in ("label", "agent", "reading", "method")}
+    return Source(f"{results.study.name}/statistics/picks.parquet", key, columns)
 
 
 def _rules(results: GeneralizedResults) -> Iterator[Claim]:
