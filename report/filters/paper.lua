@@ -80,7 +80,7 @@ local function grouped(table)
       local rule = first and "" or "\\midrule\n"
       local open = rule .. "\\multicolumn{" .. #row.cells .. "}{@{}l@{}}{"
       text:insert(1, pandoc.RawInline("latex", open))
-      text:insert(pandoc.RawInline("latex", "}\\\\ %"))
+      text:insert(pandoc.RawInline("latex", "}\\\\* %")) -- no page ends here
       row.cells[1].contents[1].content = text
       rows:insert(row)
     elseif is_heading(row) then

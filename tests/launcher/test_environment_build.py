@@ -17,9 +17,15 @@ BUILDING = "building the environment"
 
 def start(checkout: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [checkout / "run"], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [checkout / "run"],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+        # A job in the background of a shell ignores it, and all that it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def wait_for(path: Path) -> None:

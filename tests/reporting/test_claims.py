@@ -41,7 +41,7 @@ def test_a_known_effect_gives_exactly_this_sentence():
     assert row["difference"] == pytest.approx(-10.0)
     assert row["p_corrected"] == pytest.approx(2 / 256)
     assert row["difference_low"] == pytest.approx(-10 - half, abs=1e-5)
-    effect = f"{row['d_av']:.2f} [{row['d_av_low']:.2f}, {row['d_av_high']:.2f}]".replace("-", "−")
+    effect = f"{row['d_av']:.2f} [{row['d_av_low']:.2f},{PAUSE}{row['d_av_high']:.2f}]".replace("-", "−")
     assert comparison_sentence(row, metric(), TITLES) == (
         f"In time to mastery, where lower is better, PPO is better than Rule (PPO minus Rule: "
         f"−10.0{PAUSE}steps, −9.7{PAUSE}%, 95{PAUSE}% interval −{10 + half:.1f} to −{10 - half:.1f}, "

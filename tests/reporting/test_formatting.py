@@ -53,7 +53,7 @@ def test_p_values_are_never_zero():
 
 
 def test_interval_list_and_general_numbers():
-    assert interval(-1.25, 2.0, 1) == "[−1.2, 2.0]"
+    assert interval(-1.25, 2.0, 1) == "[−1.2,\u00a02.0]"
     assert [listed(list(items)) for items in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
     assert general(50_000) == "50\u202f000"
     assert general(0.0003) == "0.0003"

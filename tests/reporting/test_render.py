@@ -4,12 +4,14 @@ import builtins
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from reporting_studies import SETTINGS, TEMPLATES, draw_placeholders, small_document, write_study
 
+from seedbed.reporting import formatting
 from seedbed.reporting.paper import write_paper
-from seedbed.reporting.render import OUTPUTS, pdf_of, render
+from seedbed.reporting.render import _MEANINGS, OUTPUTS, pdf_of, render
 from seedbed.reporting.study_results import ReportError, read_study_results
 from seedbed.study import PaperSettings
 
@@ -67,6 +69,19 @@ def test_a_groups_heading_stands_again_on_the_next_page(tmp_path, monkeypatch):
     pages = run.stdout.decode().split("\f")[:-1]
     assert len(pages) > 2
     assert all("Alpha" in page or "Beta" in page for page in pages)
+
+
+def test_latex_has_a_meaning_for_every_character_of_our_own_text():
+    files = [
+        *TEMPLATES.glob("*.md"),
+        *TEMPLATES.glob("captions/*.rst"),
+        *Path(formatting.__file__).parent.glob("*.py"),
+    ]
+    known = set("–’…")  # to LaTeX itself
+    used = {
+        character for file in files for character in file.read_text(encoding="utf-8") if ord(character) > 127
+    }
+    assert used - known - set(_MEANINGS) == set()
 
 
 def test_the_page_needs_nothing_else(report):

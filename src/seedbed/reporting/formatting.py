@@ -88,8 +88,8 @@ def spread(value: float, decimals: int = 2) -> str:
 
 
 def interval(low: float, high: float, decimals: int = 2) -> str:
-    """An interval in brackets."""
-    return f"[{number(low, decimals)}, {number(high, decimals)}]"
+    """An interval in brackets, which no line breaks."""
+    return f"[{number(low, decimals)},{NO_BREAK}{number(high, decimals)}]"
 
 
 def p_value(p: float) -> str:

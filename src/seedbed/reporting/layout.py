@@ -198,7 +198,7 @@ def to_latex(table: Table) -> str:
     body: list[str] = []
     for row in table.rows:
         if len(row.cells) == 1:
-            heading = rf"\multicolumn{{{len(table.header)}}}{{l}}{{\emph{{{latex(row.cells[0].text)}}}}} \\"
+            heading = rf"\multicolumn{{{len(table.header)}}}{{l}}{{\emph{{{latex(row.cells[0].text)}}}}} \\*"
             body += ([r"\midrule"] if body else []) + [heading]
             continue
         body.append(line([written(cell) for cell in row.cells]))

@@ -27,6 +27,7 @@ _MEANINGS = {
     "↓": r"\ensuremath{\downarrow}",
     "Δ": r"\ensuremath{\Delta}",
     "δ": r"\ensuremath{\delta}",
+    "λ": r"\ensuremath{\lambda}",
     "\N{NARROW NO-BREAK SPACE}": r"\,",
 }
 _PAGE = ("--embed-resources", "--toc", "--toc-depth=3", "--number-sections")
