@@ -99,7 +99,7 @@ def evidence(row: Mapping, metric: "Metric", confidence: float) -> str:
         f"{signed(row['difference'], metric.decimals)}{unit}{percent}, "
         f"{100 * confidence:g}{NO_BREAK}% interval {low} to {high}, "
         f"{p_equals(row['p_corrected'])} after {correction} correction, {effect}, "
-        f"n = {several(int(row['n']), 'seed')}"
+        f"n{NO_BREAK}={NO_BREAK}{several(int(row['n']), 'seed')}"
     )
 
 

@@ -66,9 +66,9 @@ def generalized_context(
         "environments": [_environment(results, label, register) for label in study.environments],
         "agents": to_markdown(_agents_table(results), study.name, register),
         "alpha": f"{results.settings.alpha:g}",
-        "confidence": f"{100 * results.settings.confidence:g} %",
+        "confidence": f"{100 * results.settings.confidence:g}\u00a0%",
         "draws": general(results.settings.draws),
-        "margin": f"{100 * study.margin:g} %",
+        "margin": f"{100 * study.margin:g}\u00a0%",
         "meta": study.meta is not None,
         "findings": [
             {"title": one_line(study.title_of(label)), "claims": found[label]} for label in results.main

@@ -144,7 +144,7 @@ class _Section:
             "primary_correction": CORRECTIONS[plan.primary_correction],
             "draws": general(settings.draws),
             "alpha": f"{settings.alpha:g}",
-            "confidence": f"{100 * settings.confidence:g} %",
+            "confidence": f"{100 * settings.confidence:g}\u00a0%",
             "environments": [self._environment(label) for label in study.environments],
             "figures": figures_of(study.name, self.figures, self.templates / "captions"),
             "limitations": [self._said(claim) for claim in limitations(self.results)],
