@@ -45,7 +45,8 @@ def test_a_known_effect_gives_exactly_this_sentence():
     assert comparison_sentence(row, metric(), TITLES) == (
         f"In time to mastery, where lower is better, PPO is better than Rule (PPO minus Rule: "
         f"−10.0{PAUSE}steps, −9.7{PAUSE}%, 95{PAUSE}% interval −{10 + half:.1f} to −{10 - half:.1f}, "
-        f"p{PAUSE}={PAUSE}0.008 after Holm correction, d_av = {effect} (large), n{PAUSE}={PAUSE}8{PAUSE}seeds)."
+        f"p{PAUSE}={PAUSE}0.008 after Holm correction, d_av = {effect} (large), "
+        f"n{PAUSE}={PAUSE}8{PAUSE}seeds)."
     )
 
 
